@@ -3,7 +3,7 @@ package evidence
 import "encoding/json"
 
 // ArtifactRecord is one report of an artifact. A fingerprint may be reported several times, in several flows and
-// trails. Each report is a record of its own (docs/semantics.md 5.2).
+// trails; each report makes a record (docs/semantics.md 5.2).
 type ArtifactRecord struct {
 	ID    string `json:"id"`
 	Org   string `json:"org"`
@@ -43,7 +43,7 @@ func (a *ArtifactRecord) Branch() string {
 	return *a.Commit.Branch
 }
 
-// Subjects returns what attestations that are bound to the record can be about (docs/semantics.md 6.2).
+// Subjects returns the subjects of attestations that are bound to the record (docs/semantics.md 6.2).
 func (a *ArtifactRecord) Subjects() []Subject {
 	trail := TrailKey(a.Flow, a.Trail)
 	subjects := []Subject{{Trail: trail, Fingerprint: a.Fingerprint}, {Trail: trail, Name: a.Name}}
@@ -53,8 +53,8 @@ func (a *ArtifactRecord) Subjects() []Subject {
 	return subjects
 }
 
-// SubjectsOfArtifact returns what attestations that are bound to the artifact of these
-// records can be about. Of several records under one name of a trail, the newest counts.
+// SubjectsOfArtifact returns the subjects of attestations that are bound to the artifact of these records. Of several
+// records under one name of a trail, the newest counts.
 func SubjectsOfArtifact(records []ArtifactRecord) map[Subject]bool {
 	newest := map[Subject]*ArtifactRecord{}
 	for i := range records {
@@ -73,7 +73,7 @@ func SubjectsOfArtifact(records []ArtifactRecord) map[Subject]bool {
 	return subjects
 }
 
-// SlotArtifact is what the artifact's slot keeps of the record.
+// SlotArtifact is the part of the record that its slot stores.
 func (a *ArtifactRecord) SlotArtifact() SlotArtifact {
 	return SlotArtifact{
 		Fingerprint: a.Fingerprint, Record: a.ID, Commit: a.CommitSHA, Filename: a.Filename, Time: a.CreatedAt,

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Clock tells the time. Tests pass clocks of their own.
+// Clock returns the time. Tests use fake clocks.
 type Clock func() time.Time
 
-// Seconds returns t as float Unix seconds with microseconds, as in the contract (docs/semantics.md 1.4).
+// Seconds returns t in Unix seconds with microseconds, as the API writes times (docs/semantics.md 1.4).
 func Seconds(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
 
-// RoundSeconds rounds a time or a span in seconds to microseconds, the precision of Seconds. Results of adding and
-// subtracting times are rounded, so that answers show no meaningless digits and equal what is stored.
+// RoundSeconds rounds a time or a span in seconds to microseconds, the precision of Seconds. Sums and differences of
+// times are rounded, so that responses have no meaningless digits and equal the stored values.
 func RoundSeconds(seconds float64) float64 {
 	const exact = 1 << 53 / 1e6 // beyond it a float64 has no microseconds
 	if math.Abs(seconds) > exact {
@@ -23,7 +23,7 @@ func RoundSeconds(seconds float64) float64 {
 }
 
 // TimeAfter returns now, or the microsecond after last if now is not later; both are Unix seconds. So a later event
-// gets a later time even if the clock was set back or belongs to another process.
+// gets a later time even if the clock was set back or two processes' clocks differ.
 func TimeAfter(last, now float64) float64 {
 	if now > last {
 		return now
@@ -31,7 +31,7 @@ func TimeAfter(last, now float64) float64 {
 	return (math.Round(last*1e6) + 1) / 1e6
 }
 
-// timeForms are the forms of ISO 8601 that are understood; seconds may have a fraction in each.
+// timeForms are the accepted forms of ISO 8601. Seconds may have a fraction.
 var timeForms = []string{
 	time.DateOnly, "2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02T15:04Z07:00", time.RFC3339,
 	"2006-01-02T15:04Z0700", "2006-01-02T15:04:05Z0700",

@@ -7,33 +7,33 @@ import (
 	"strings"
 )
 
-// commitForm is how a provider writes the address of a commit: that of its repository, a path, and the SHA.
+// commitForm is a provider's form of commit URLs: the URL of the repository, a path, and the SHA.
 type commitForm struct {
 	path string
-	// fits reports whether the address of the repository is one of the provider.
+	// fits reports whether a repository is at the provider.
 	fits func(repo *url.URL) bool
-	// compare is the format of the address that compares two commits, for that of the repository and the two SHAs.
+	// compare is the format of the URL that compares two commits. It takes the repository's URL and the two SHAs.
 	compare string
 }
 
-// commitForms are those of the providers that can compare two commits. GitLab, with nested groups, has its own path.
+// commitForms are those of the providers that can compare two commits. The first one is GitLab's.
 var commitForms = []commitForm{
 	{"/-/commit/", func(*url.URL) bool { return true }, "%s/-/compare/%s...%s"},
-	// Bitbucket Cloud. GitHub writes /commits/ as well, for a list.
+	// Bitbucket Cloud. GitHub uses /commits/ for lists.
 	{"/commits/", func(repo *url.URL) bool { return repo.Host == "bitbucket.org" }, "%[1]s/branches/compare/%[3]s..%[2]s"},
-	// Azure DevOps, on whichever host.
+	// Azure DevOps, on any host.
 	{
 		"/commit/", func(repo *url.URL) bool { return strings.Contains(repo.Path, "/_git/") },
 		"%s/branchCompare?baseVersion=GC%s&targetVersion=GC%s&_a=commits",
 	},
-	// GitHub and its imitators, on whichever host.
+	// GitHub and compatible servers, on any host.
 	{"/commit/", func(repo *url.URL) bool { return ownerAndName.MatchString(repo.Path) }, "%s/compare/%s...%s"},
 }
 
 var ownerAndName = regexp.MustCompile(`^/?[^/]+/[^/]+$`)
 
-// CompareURL is where the difference between the commits of two origins can be looked at. It is nil unless both are in
-// one repository at a provider that is known by the form of its addresses.
+// CompareURL is the URL of the code difference between the commits of two origins. It is nil unless both are in one
+// repository, at a provider whose URLs are known.
 func CompareURL(before, after *Origin) *string {
 	for _, form := range commitForms {
 		repo, ok := form.repo(after)
@@ -48,7 +48,7 @@ func CompareURL(before, after *Origin) *string {
 	return nil
 }
 
-// repo is the address of the repository of an origin's commit, if it has the provider's form.
+// repo is the URL of the repository of an origin's commit, if the commit's URL has the provider's form.
 func (f *commitForm) repo(origin *Origin) (string, bool) {
 	i := strings.LastIndex(origin.CommitURL, f.path)
 	if i < 0 || origin.CommitSHA == "" {

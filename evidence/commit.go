@@ -2,7 +2,7 @@ package evidence
 
 import "strings"
 
-// GitCommit is what a client tells of a commit; what is withheld is nil (docs/semantics.md 6.1).
+// GitCommit is a commit as a client reported it; members that it withheld are nil (docs/semantics.md 6.1).
 type GitCommit struct {
 	SHA1           string   `json:"sha1"`
 	Message        *string  `json:"message" nullable:"true"`
@@ -16,7 +16,7 @@ type GitCommit struct {
 	SignatureState *string  `json:"signature_state" nullable:"true"`
 }
 
-// Redacted returns the commit without author, message and branch that came empty (docs/semantics.md 6.1).
+// Redacted returns the commit with nil for an empty author, message or branch (docs/semantics.md 6.1).
 func (c GitCommit) Redacted() GitCommit {
 	for _, text := range []**string{&c.Author, &c.Message, &c.Branch} {
 		if *text != nil && **text == "" {
@@ -26,7 +26,7 @@ func (c GitCommit) Redacted() GitCommit {
 	return c
 }
 
-// CommitSHA is the SHA of a commit that may not be known, "" then.
+// CommitSHA is the SHA of a commit, "" for nil.
 func CommitSHA(c *GitCommit) string {
 	if c == nil {
 		return ""
@@ -34,19 +34,19 @@ func CommitSHA(c *GitCommit) string {
 	return strings.ToLower(c.SHA1)
 }
 
-// OnBranchOf reports whether the commit may be on the branch of another: unless both branches are known and differ.
+// OnBranchOf reports whether the commit may be on another's branch. It is false if both branches are known and differ.
 func (c *GitCommit) OnBranchOf(other *GitCommit) bool {
 	return c == nil || other == nil || c.Branch == nil || other.Branch == nil || *c.Branch == *other.Branch
 }
 
-// NoCommit is the SHA by which git writes that there is no commit.
+// NoCommit is git's SHA for no commit.
 const NoCommit = "0000000000000000000000000000000000000000"
 
-// shortSHA is how many characters of a SHA clients show.
+// shortSHA is the number of characters of a SHA that clients show.
 const shortSHA = 7
 
-// ShownSHA is the SHA of an artifact's commit in members of answers that are never null. It is NoCommit if the SHA is
-// unknown or short: clients cut it to seven characters and fail on a shorter text.
+// ShownSHA is the SHA of an artifact's commit in members of responses that are never null. It is NoCommit if the SHA is
+// unknown or shorter than seven characters: clients cut it to seven and fail on a shorter text.
 func ShownSHA(sha string) string {
 	if len(sha) < shortSHA {
 		return NoCommit

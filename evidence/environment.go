@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// EnvironmentType is the kind of runtime of an environment, spelled as in the contract (docs/semantics.md 9.1).
+// EnvironmentType is the kind of runtime of an environment, as the API writes it (docs/semantics.md 9.1).
 type EnvironmentType string
 
 // The environment types. A logical environment unites physical ones and is never reported to.
@@ -23,26 +23,26 @@ const (
 	LogicalType EnvironmentType = "logical"
 )
 
-// Environment is the configuration of an environment. What reports change is in its Head.
+// Environment is the configuration of an environment. The state that reports change is in its snapshot.Head.
 type Environment struct {
 	ID          string          `json:"id"`
 	Org         string          `json:"org"`
 	Name        string          `json:"name"`
 	Type        EnvironmentType `json:"type"`
 	Description string          `json:"description"`
-	// IncludeScaling and RequireProvenance are kept as sent and change nothing (docs/semantics.md 9.1).
+	// IncludeScaling and RequireProvenance are stored as sent and have no effect (docs/semantics.md 9.1).
 	IncludeScaling    bool `json:"include_scaling"`
 	RequireProvenance bool `json:"require_provenance"`
-	// Included holds the ids of the members of a logical environment, in the order they were given.
+	// Included are the ids of the members of a logical environment, in the order they were given.
 	Included []string `json:"included,omitempty"`
 	// Policies are the names of the attached policies, in the order in which they were attached.
 	Policies []string `json:"policies,omitempty"`
-	// Admission is nil if nobody has set it.
+	// Admission is nil until it is set.
 	Admission *AdmissionSettings `json:"admission,omitempty"`
-	// Active holds those of Included that are not archived, if they were read.
+	// Active are those of Included that are not archived, if they were read.
 	Active []string          `json:"-"`
 	Tags   map[string]string `json:"tags,omitempty"`
-	// Archived environments leave the lists and take no reports. Another environment may have taken their name.
+	// Archived environments are not listed and accept no reports. Another environment may have taken the name.
 	Archived       bool    `json:"archived,omitempty"`
 	ArchivedAt     float64 `json:"archived_at,omitempty"` // Unix seconds
 	CreatedAt      float64 `json:"created_at"`
@@ -62,10 +62,10 @@ func (e *Environment) Archive(at float64) {
 	e.LastModifiedAt = max(e.LastModifiedAt, at)
 }
 
-// MaxMembers is how many environments a logical one includes at most, so that they are looked up with one command.
+// MaxMembers bounds the members of a logical environment, so that they are read with one command.
 const MaxMembers = 1000
 
-// Join adds a member, by id, to a logical environment, unless it is one. Beyond MaxMembers it is Invalid.
+// Join adds a member, by id, to a logical environment, and reports whether it was new. Beyond MaxMembers it is Invalid.
 func (e *Environment) Join(member string) (bool, error) {
 	if slices.Contains(e.Included, member) {
 		return false, nil
@@ -77,7 +77,7 @@ func (e *Environment) Join(member string) (bool, error) {
 	return true, nil
 }
 
-// FollowMembers replaces members of a logical environment by their successors, both by id. None is there twice then.
+// FollowMembers replaces members of a logical environment by their successors, by id, and removes duplicates.
 func (e *Environment) FollowMembers(successors map[string]string) {
 	var members []string
 	for _, id := range e.Included {
@@ -91,8 +91,8 @@ func (e *Environment) FollowMembers(successors map[string]string) {
 	e.Included = members
 }
 
-// UnitedState is the state of a logical environment whose members have the given ones: false when any is false, unknown
-// when any is unknown or there are none (docs/semantics.md 12.3).
+// UnitedState is the state of a logical environment by those of its members: false if one is false, else unknown if one
+// is unknown or there are none (docs/semantics.md 12.3).
 func UnitedState(states []*bool) *bool {
 	unknown := len(states) == 0
 	for _, state := range states {
@@ -109,7 +109,7 @@ func UnitedState(states []*bool) *bool {
 	return new(true)
 }
 
-// MaxPolicies is how many policies an environment has at most: snapshots keep what each of them says of each artifact.
+// MaxPolicies bounds the policies of an environment: snapshots store a decision of each policy on each artifact.
 const MaxPolicies = 100
 
 // AttachPolicies attaches policies by name, and reports whether one is new. More than MaxPolicies are Invalid.
@@ -140,13 +140,11 @@ type EnvironmentChange struct {
 	Description       *string
 	IncludeScaling    *bool
 	RequireProvenance *bool
-	// Included holds ids.
-	Included *[]string
-	// Policies holds names, each once.
-	Policies *[]string
+	Included          *[]string // ids
+	Policies          *[]string // distinct names
 }
 
-// Apply changes what was sent and reports whether that changed anything.
+// Apply sets the members that were sent and reports whether anything changed.
 func (e *Environment) Apply(change EnvironmentChange) bool {
 	before := *e
 	Assign(&e.Description, change.Description)
@@ -165,7 +163,7 @@ func (e *Environment) Apply(change EnvironmentChange) bool {
 		!slices.Equal(before.Policies, e.Policies)
 }
 
-// AdmissionMode says whether an environment keeps what it must not run from starting (docs/semantics.md 25.1).
+// AdmissionMode is the mode of an environment's admission control (docs/semantics.md 25.1).
 type AdmissionMode string
 
 // The modes.
@@ -175,10 +173,10 @@ const (
 	AdmissionDeny AdmissionMode = "deny"
 )
 
-// AdmissionRule says what becomes of an image, or of a request, that is not judged by the policies.
+// AdmissionRule is the answer for an image or a request that the policies cannot evaluate.
 type AdmissionRule string
 
-// The rules. Resolve is for images that have a tag alone, Policies for artifacts that no flow knows.
+// The rules. Resolve is for images with a tag and no digest, Policies for artifacts without provenance.
 const (
 	RuleAdmit    AdmissionRule = "admit"
 	RuleWarn     AdmissionRule = "warn"
@@ -187,29 +185,29 @@ const (
 	RulePolicies AdmissionRule = "policies"
 )
 
-// AdmissionSettings say how an environment answers clusters that ask before they start something.
+// AdmissionSettings are the settings of an environment's admission control.
 type AdmissionSettings struct {
 	Mode AdmissionMode `json:"mode"`
 	// Tags is for images without a digest: RuleDeny, RuleWarn or RuleResolve.
 	Tags AdmissionRule `json:"tags"`
-	// UnknownArtifacts is for artifacts that no flow knows: RulePolicies, RuleDeny, RuleWarn or RuleAdmit.
+	// UnknownArtifacts is for artifacts without provenance: RulePolicies, RuleDeny, RuleWarn or RuleAdmit.
 	UnknownArtifacts AdmissionRule `json:"unknown_artifacts"`
 	// Failure is for reviews that cannot be read: RuleDeny or RuleAdmit.
 	Failure AdmissionRule `json:"failure"`
-	// ExemptNamespaces are not judged.
+	// ExemptNamespaces are the namespaces whose workloads are always admitted.
 	ExemptNamespaces []string `json:"exempt_namespaces"`
-	// BreakGlass is the key of a label or annotation whose value is the reason to admit whatever the verdict is; "" for none.
+	// BreakGlass is the key of a label or annotation that admits a workload despite its verdict; its value is the reason.
 	BreakGlass string `json:"break_glass"`
 }
 
-// DefaultAdmission is that of an environment that nobody has set: clusters are told that all is admitted.
+// DefaultAdmission are the settings of an environment without its own: everything is admitted.
 func DefaultAdmission() AdmissionSettings {
 	return AdmissionSettings{
 		Mode: AdmissionOff, Tags: RuleDeny, UnknownArtifacts: RulePolicies, Failure: RuleDeny, ExemptNamespaces: []string{"kube-system"},
 	}
 }
 
-// AdmissionOf are the settings of an environment.
+// AdmissionOf are the environment's settings, or the default ones.
 func (e *Environment) AdmissionOf() AdmissionSettings {
 	if e.Admission == nil {
 		return DefaultAdmission()
@@ -217,7 +215,7 @@ func (e *Environment) AdmissionOf() AdmissionSettings {
 	return *e.Admission
 }
 
-// Changes says for the audit log what other settings change, "" if nothing.
+// Changes describes the changes to other settings for the audit log, "" if there are none.
 func (s *AdmissionSettings) Changes(to *AdmissionSettings) string {
 	var changes []string
 	note := func(name, from, to string) {
@@ -240,23 +238,23 @@ type Allowance struct {
 	Org         string `json:"org"`
 	Environment string `json:"environment"` // id
 	Fingerprint string `json:"fingerprint"`
-	// ArtifactName and Description are as sent; the latter says why.
+	// ArtifactName and Description are as sent. Description is the reason.
 	ArtifactName string `json:"artifact_name"`
 	Description  string `json:"description"`
-	// UserID and UserName tell who permitted it last, At when, in Unix seconds.
+	// UserID and UserName are who permitted it last, At is when, in Unix seconds.
 	UserID   string  `json:"user_id"`
 	UserName string  `json:"user_name"`
 	At       float64 `json:"at"`
 	// ExpiresAt is when the permission ends, in Unix seconds, 0 for never. Lapsed is set once the environment has been
-	// evaluated without it.
+	// evaluated again after it ended.
 	ExpiresAt float64 `json:"expires_at,omitempty"`
 	Lapsed    bool    `json:"lapsed,omitempty"`
 }
 
-// InForce reports whether the artifact is permitted at a time in Unix seconds.
+// InForce reports whether the artifact is allowed at a time in Unix seconds.
 func (a *Allowance) InForce(at float64) bool { return a.ExpiresAt == 0 || at < a.ExpiresAt }
 
-// Repeat takes over what a later request says. Its time never goes back.
+// Repeat applies a later request for the same artifact. The time never decreases.
 func (a *Allowance) Repeat(later Allowance) {
 	later.ID, later.At = a.ID, TimeAfter(a.At, later.At)
 	*a = later

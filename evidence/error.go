@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Code says what kind of error the caller met. There are few, and each maps to one HTTP status.
+// Code is the kind of an error. Each maps to one HTTP status.
 type Code string
 
 // The error codes, in the order of the statuses they map to.
@@ -24,11 +24,11 @@ const (
 	Unavailable  Code = "unavailable"  // 503
 )
 
-// Error is an error for the client. Any other is internal: logged, and answered by a plain sentence.
+// Error is an error for the client. Others are internal: they are logged, and the client gets a fixed message.
 type Error struct {
 	Code    Code
 	Message string
-	// Fields maps locations of findings to texts (docs/semantics.md 1.8); only of validation.
+	// Fields maps locations of validation findings to texts (docs/semantics.md 1.8).
 	Fields map[string]string
 	// RetryAfter is how long a client should wait; only with RateLimited and Unavailable.
 	RetryAfter time.Duration
@@ -40,30 +40,30 @@ func (e *Error) Error() string { return e.Message }
 // NewError makes an error of the given code with a message for the client.
 func NewError(code Code, message string) *Error { return &Error{Code: code, Message: message} }
 
-// Errorf is NewError with a message that is formatted.
+// Errorf is NewError with a formatted message.
 func Errorf(code Code, format string, values ...any) *Error {
 	return NewError(code, fmt.Sprintf(format, values...))
 }
 
-// Busy makes an error for a client that may try again in a second.
+// Busy makes an Unavailable error that tells the client to retry after a second.
 func Busy(message string) *Error {
 	return &Error{Code: Unavailable, Message: message, RetryAfter: time.Second}
 }
 
-// ValidationMessage heads every answer to a payload or parameter that fails validation (docs/semantics.md 1.8).
+// ValidationMessage is the message of all validation errors (docs/semantics.md 1.8).
 const ValidationMessage = "Input payload validation failed"
 
-// ValidationError reports findings by their location.
+// ValidationError makes an error of findings by location.
 func ValidationError(fields map[string]string) *Error {
 	return &Error{Code: Invalid, Message: ValidationMessage, Fields: fields}
 }
 
-// FieldError is ValidationError for one finding.
+// FieldError is ValidationError with one finding.
 func FieldError(field, format string, values ...any) *Error {
 	return ValidationError(map[string]string{field: fmt.Sprintf(format, values...)})
 }
 
-// MessageOf returns what err says to clients, and another sentence for errors that are not ours.
+// MessageOf returns the message of err for clients, and otherwise for an internal error.
 func MessageOf(err error, otherwise string) string {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Message
@@ -71,7 +71,7 @@ func MessageOf(err error, otherwise string) string {
 	return otherwise
 }
 
-// CodeOf returns the code of err, Internal for errors that are not ours, and "" for nil.
+// CodeOf returns the code of err, Internal for all other errors, and "" for nil.
 func CodeOf(err error) Code {
 	if err == nil {
 		return ""

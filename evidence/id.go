@@ -7,11 +7,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// NewID returns a fresh identifier: a UUIDv7 cut to 8-4-4-4-8 hex digits, so
-// that ids sort by the time they were made (docs/semantics.md 1.3).
+// NewID returns a new identifier: a UUIDv7 cut to 8-4-4-4-8 hex digits. Ids sort by time (docs/semantics.md 1.3).
 func NewID() string { return uuid.Must(uuid.NewV7()).String()[:32] }
 
-// DerivedID returns the identifier that follows from content, in the form of NewID but not in the order of time.
+// DerivedID returns an identifier derived from content, in the form of NewID but not in the order of time.
 func DerivedID(content []byte) string {
 	sum := sha256.Sum256(content)
 	return uuid.UUID(sum[:16]).String()[:32]

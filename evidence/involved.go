@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// The parts that somebody can have in an attestation: the first words of the lines of Involved. A line of PartUnknown says
-// what cannot be told.
+// The parts of people in an attestation: the first words of the lines of Involved. PartUnknown says what is not known.
 const (
 	PartWrote    = "wrote"
 	PartApproved = "approved"
@@ -14,7 +13,7 @@ const (
 	PartUnknown  = "unknown"
 )
 
-// Parts are who had which part in the attestation, in the order of parts and names.
+// Parts yields the parts and names of the people in Involved, in order.
 func (e *Entry) Parts() iter.Seq2[string, string] {
 	return func(yield func(part, name string) bool) {
 		for line := range strings.Lines(e.Involved) {

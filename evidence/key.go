@@ -11,44 +11,44 @@ import (
 
 const (
 	apiKeyPrefix = "att_"
-	// apiKeyBytes of randomness are what a key is worth: 256 bits.
+	// apiKeyBytes is the length of a key's random part.
 	apiKeyBytes = 32
-	// base62Random and base62Checksum are the digits that 32 bytes and a CRC-32 take in base 62.
+	// base62Random and base62Checksum are the numbers of base-62 digits of 32 bytes and of a CRC-32.
 	base62Random   = 43
 	base62Checksum = 6
 	base62         = 62
 )
 
-// APIKeyPattern matches whatever looks like a key of NewAPIKey, cut off or mistyped ones included. (RE2.)
+// APIKeyPattern (RE2) matches keys of NewAPIKey, even if they are truncated or mistyped.
 const APIKeyPattern = apiKeyPrefix + "[0-9A-Za-z]{16,}"
 
-// SignedTokenPattern matches whatever looks like a signed JWT, be it cut off behind its header. (RE2.)
+// SignedTokenPattern (RE2) matches signed JWTs, even if they are truncated after the header.
 const SignedTokenPattern = `eyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]+(\.[0-9A-Za-z_-]*)?`
 
 const (
-	// MinKeyLength is the fewest characters of a key that is brought along.
+	// MinKeyLength is the least number of characters of an imported key.
 	MinKeyLength = 16
-	// MaxKeyLength is the most bytes of a key: what fits a header with ease.
+	// MaxKeyLength is the greatest number of bytes of a key. It fits into a header.
 	MaxKeyLength = 1024
-	// MaxKeyDescription is the most characters of a key's description.
+	// MaxKeyDescription is the greatest number of characters of a key's description.
 	MaxKeyDescription = 256
 	// MaxKeyExpiry is the latest expiry of a key, in Unix seconds: the year 2100.
 	MaxKeyExpiry = 4102444800
 )
 
-// InvalidKeyMessage is the one answer to a missing, malformed, unknown, expired or revoked key.
+// InvalidKeyMessage is the message for a missing, malformed, unknown, expired or revoked key.
 const InvalidKeyMessage = "A valid API key is required."
 
-// ErrUnknownKey is the answer to a secret that never was a key. Clients get the same for expired keys.
+// ErrUnknownKey is the error for a secret that never was a key. Clients get the same for expired keys.
 var ErrUnknownKey = NewError(Unauthorized, InvalidKeyMessage)
 
-// Key is an API key as it is kept: never the secret, only its hash.
+// Key is a stored API key. It has the hash of the secret, never the secret.
 type Key struct {
-	// ID names the key to people; it gives no access.
+	// ID identifies the key to people; it gives no access.
 	ID string `json:"id"`
 	// Hash is HashAPIKey of the secret.
 	Hash string `json:"hash"`
-	// OwnerID and OwnerName are of the user or service account whose rights the key has.
+	// OwnerID and OwnerName are those of the user or service account whose rights the key has.
 	OwnerID   string `json:"owner_id"`
 	OwnerName string `json:"owner_name"`
 	// AccountOrgID is the id of the organization of a service account, "" for a user's key.
@@ -58,17 +58,17 @@ type Key struct {
 	CreatedAt  int64 `json:"created_at"`
 	ExpiresAt  int64 `json:"expires_at"`
 	LastUsedAt int64 `json:"last_used_at"`
-	// RevokedAt is from when on the key is revoked, which may lie ahead.
+	// RevokedAt is when the revocation takes effect, which may be in the future.
 	RevokedAt int64 `json:"revoked_at"`
 }
 
-// ActiveAt reports whether the key works at a moment given in Unix seconds.
+// ActiveAt reports whether the key is valid at a time in Unix seconds.
 func (k *Key) ActiveAt(now int64) bool {
 	ends := k.Ends()
 	return ends == 0 || now < ends
 }
 
-// Ends returns from when on the key does not work any more, in Unix seconds, or 0 for never.
+// Ends returns when the key becomes invalid, in Unix seconds, or 0 for never.
 func (k *Key) Ends() int64 {
 	if k.ExpiresAt == 0 || k.RevokedAt == 0 {
 		return max(k.ExpiresAt, k.RevokedAt)
@@ -76,7 +76,7 @@ func (k *Key) Ends() int64 {
 	return min(k.ExpiresAt, k.RevokedAt)
 }
 
-// Principal returns whom the key speaks for.
+// Principal returns the principal of the key.
 func (k *Key) Principal() Principal {
 	return Principal{UserID: k.OwnerID, Name: k.OwnerName, ServiceAccount: k.AccountOrgID != "", KeyID: k.ID}
 }
@@ -98,8 +98,8 @@ func (Secret) GoString() string { return hiddenSecret }
 // MarshalText hides the text from JSON, and so from slog.
 func (Secret) MarshalText() ([]byte, error) { return []byte(hiddenSecret), nil }
 
-// NewAPIKey makes the secret of a key: a prefix that secret scanners can look for, 32 random bytes, and a CRC-32 that
-// tells a typing error from an unknown key. Digits are base 62, so that a double click selects all of it.
+// NewAPIKey makes the secret of a key: a prefix for secret scanners, 32 random bytes, and a CRC-32 that distinguishes a
+// mistyped key from an unknown one. Digits are base 62, so that a double click selects all of it.
 func NewAPIKey() Secret {
 	random := make([]byte, apiKeyBytes)
 	rand.Read(random)
@@ -118,8 +118,8 @@ func MistypedAPIKey(secret string) bool {
 	return secret != body+apiKeyChecksum(body)
 }
 
-// IsSignedToken reports whether a text has the form of a signed JWT: three parts in base64url, of which the first is
-// a JSON object with an algorithm. No key of NewAPIKey has it; one that is brought along may.
+// IsSignedToken reports whether a text has the form of a signed JWT: three parts in base64url, the first of which is a
+// JSON object with an algorithm. No key of NewAPIKey has this form; an imported key may.
 func IsSignedToken(text string) bool {
 	parts := strings.Split(text, ".")
 	if len(parts) != 3 {
@@ -141,7 +141,7 @@ func IsSignedToken(text string) bool {
 	return json.Unmarshal(header, &fields) == nil && fields.Algorithm != ""
 }
 
-// HashAPIKey returns the SHA-256 of a secret in lower-case hex, the only form in which it is stored.
+// HashAPIKey returns the SHA-256 of a secret in lower-case hex. A secret is stored in this form only.
 func HashAPIKey(secret string) string { return SHA256([]byte(secret)) }
 
 func apiKeyChecksum(body string) string {

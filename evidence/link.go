@@ -6,16 +6,15 @@ import (
 	"strings"
 )
 
-// The schemes of URLs that people follow, and of those that repositories have. Others,
-// such as javascript: and data:, could run a script in the reader's browser.
+// The schemes of links and of repositories. Others, such as javascript: and data:, could run a script in the browser.
 var (
 	linkSchemes = []string{"http", "https"}
 	repoSchemes = []string{"http", "https", "ssh", "git", "git+ssh", "git+http", "git+https", "svn", "svn+ssh"}
-	// browserSchemes are those on which browsers act without a host. No host is taken to have such a name.
+	// browserSchemes are schemes that browsers handle without a host. They are never taken for the name of a host.
 	browserSchemes = []string{"about", "blob", "data", "file", "filesystem", "javascript", "mailto", "tel", "vbscript", "view-source"}
 )
 
-// AbsoluteURLFault returns what is wrong with a URL that is shown as a link and has a scheme, "" for nothing.
+// AbsoluteURLFault returns the fault of a URL that is shown as a link and must have a scheme, "" if it is valid.
 func AbsoluteURLFault(text string) string {
 	if text == "" {
 		return "Input should be a valid URL, input is empty"
@@ -26,8 +25,8 @@ func AbsoluteURLFault(text string) string {
 	return LinkFault(text)
 }
 
-// LinkFault is AbsoluteURLFault for a URL that may be empty or without a scheme, such
-// as www.example.com and localhost:8080/job/1: clients send both.
+// LinkFault is AbsoluteURLFault for a URL that may be empty or have no scheme, such as www.example.com and
+// localhost:8080/job/1: clients send both.
 func LinkFault(text string) string {
 	if scheme, rest := schemeOf(text); scheme == "" || slices.Contains(linkSchemes, scheme) || isHostPort(scheme, rest) {
 		return ""
@@ -35,8 +34,8 @@ func LinkFault(text string) string {
 	return "URL scheme should be 'http' or 'https'"
 }
 
-// RepoURLFault is LinkFault for the URL of a repository, which may also be of the form
-// git@host:path, host:path or C:/path, or have a scheme of Git or Subversion.
+// RepoURLFault is LinkFault for the URL of a repository, which may also have the form git@host:path, host:path or
+// C:/path, or a scheme of Git or Subversion.
 func RepoURLFault(text string) string {
 	scheme, rest := schemeOf(text)
 	hostPath := !strings.HasPrefix(rest, "//") && !slices.Contains(browserSchemes, scheme)
@@ -46,16 +45,15 @@ func RepoURLFault(text string) string {
 	return "URL scheme should be 'http', 'https', 'ssh', 'git' or 'svn'"
 }
 
-// isHostPort reports whether what looks like a scheme is a host before a port.
+// isHostPort reports whether an apparent scheme is a host that is followed by a port.
 func isHostPort(scheme, rest string) bool {
 	end := strings.IndexAny(rest+"/", "/?#")
 	port := rest[:end]
 	return port != "" && len(port) <= len("65535") && strings.Trim(port, "0123456789") == "" && !slices.Contains(browserSchemes, scheme)
 }
 
-// schemeOf returns the scheme of a URL in lower case, "" for none, and what follows its
-// colon, as browsers see it: they ignore blanks and control characters. A host with a
-// point or a user, as in example.com:8080 and git@example.com:a/b, is no scheme.
+// schemeOf splits a URL at its colon as browsers do, which ignore blanks and control characters. The scheme is in lower
+// case, "" for none. A host with a point or a user, as in example.com:8080 and git@example.com:a/b, is not a scheme.
 func schemeOf(text string) (scheme, rest string) {
 	text = strings.Map(func(r rune) rune {
 		if r <= ' ' || r == 0x7f {

@@ -9,17 +9,17 @@ import (
 )
 
 const (
-	// MaxNameLength is the most characters of an organization's or a user's name.
+	// MaxNameLength bounds the name of an organization or a user, in characters.
 	MaxNameLength = 64
-	// MaxResourceName is how many characters the names of resources, such as flows and artifacts, may have.
+	// MaxResourceName bounds the names of resources, such as flows and artifacts, in characters.
 	MaxResourceName = 255
 )
 
-// OrganizationKind tells how an organization came to be.
+// OrganizationKind distinguishes personal from shared organizations.
 type OrganizationKind string
 
 const (
-	// PersonalOrganization is made with its user, is named as the user, and never has another member.
+	// PersonalOrganization is created with its user, has the user's name, and never has another member.
 	PersonalOrganization OrganizationKind = "personal"
 	// SharedOrganization has members with roles.
 	SharedOrganization OrganizationKind = "shared"
@@ -40,20 +40,19 @@ type Organization struct {
 	AuditedAt      float64 `json:"audited_at,omitempty"`
 	// Admins are the ids of the users who administer the organization.
 	Admins []string `json:"admins,omitempty"`
-	// PeopleVersion is the latest version of the file that says which accounts one person has, 0 if there is none.
+	// PeopleVersion is the latest version of the file that maps accounts to people, 0 if there is none.
 	PeopleVersion int `json:"people_version,omitempty"`
 }
 
-// Accounts are the names of people by those of their accounts, in lower case (docs/semantics.md 18.13).
+// Accounts maps the names of accounts, in lower case, to the names of people (docs/semantics.md 18.13).
 type Accounts map[string]string
 
-// Person is who has an account, the account itself if nobody is known to have it.
+// Person is the name of the person who has an account, or the account itself if unknown.
 func (a Accounts) Person(account string) string { return cmp.Or(a[strings.ToLower(account)], account) }
 
 var organizationName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9\-_.~]*$`)
 
-// reservedNames would be taken for fixed parts of an address: of the API where it has an organization, and of the
-// service beside the pages of organizations.
+// reservedNames are fixed path segments in places where the API or the pages have the name of an organization.
 var reservedNames = []string{
 	"default-org", "api-keys", "system-attestation-types",
 	"api", "docs", "ready", "healthz", "readyz", "metrics", "openapi.json", "signin", "signout",
@@ -68,8 +67,8 @@ type Membership struct {
 	CreatedAt float64 `json:"created_at"` // float Unix seconds
 }
 
-// CheckOrganizationName returns why a name cannot be an organization's or a user's, or nil. The form is that of trail names
-// (docs/semantics.md 2.1), so that a name is one path segment and never needs escaping.
+// CheckOrganizationName returns why a name is invalid for an organization or a user, or nil. The form is that of trail
+// names (docs/semantics.md 2.1): a name is one path segment and never needs escaping.
 func CheckOrganizationName(name string) error {
 	switch {
 	case len(name) > MaxNameLength:

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Origin is where a flow knows a fingerprint from: its newest record there (docs/semantics.md 11.3). It holds what
-// snapshots, events and deployments show of the record, which never changes.
+// Origin is the newest record of a fingerprint in a flow (docs/semantics.md 11.3). It has the members of the record
+// that snapshots, events and deployments show. A record never changes.
 type Origin struct {
 	Flow   string `json:"flow"`   // id
 	Trail  string `json:"trail"`  // name
@@ -14,18 +14,18 @@ type Origin struct {
 	Record string `json:"record"` // id
 	// Parent is the fingerprint of the record if the origin is that of a child (docs/semantics.md 5.5).
 	Parent string `json:"parent,omitempty"`
-	// Repo is the inner id of the repository that the record named, "" when none.
+	// Repo is the internal id of the record's repository, "" if it has none.
 	Repo      string `json:"repo,omitempty"`
-	CommitSHA string `json:"commit_sha,omitempty"` // "" when unknown
+	CommitSHA string `json:"commit_sha,omitempty"` // "" if unknown
 	CommitURL string `json:"commit_url,omitempty"`
-	// Commit is what is shown of the commit, nil when no more than its SHA is known.
+	// Commit has the members of the commit that are shown, nil if only its SHA is known.
 	Commit *GitCommit `json:"commit,omitempty"`
-	// Time is when the record was made and First when the flow's first record of the fingerprint was, in Unix seconds.
+	// Time is that of the record, First that of the flow's first record of the fingerprint, in Unix seconds.
 	Time  float64 `json:"time"`
 	First float64 `json:"first"`
 }
 
-// Origin is what the record tells of where its fingerprint comes from.
+// Origin is the origin of the record's fingerprint.
 func (a *ArtifactRecord) Origin() Origin {
 	return Origin{
 		Flow: a.Flow, Trail: a.Trail, Slot: a.Name, Record: a.ID, Repo: a.Repo,
@@ -34,10 +34,10 @@ func (a *ArtifactRecord) Origin() Origin {
 	}
 }
 
-// Fingerprint is the one that the flow knows an artifact by which runs as another.
-func (o *Origin) Fingerprint(runs string) string { return cmp.Or(o.Parent, runs) }
+// Fingerprint is the fingerprint of the record, if the artifact runs under the given one.
+func (o *Origin) Fingerprint(running string) string { return cmp.Or(o.Parent, running) }
 
-// Fingerprints are those that an artifact goes by: its own, and those of its origins.
+// Fingerprints are the fingerprints of a running artifact: its own, and those of the records of its origins.
 func Fingerprints(own string, origins []Origin) []string {
 	fingerprints := []string{own}
 	for i := range origins {
@@ -51,7 +51,8 @@ func Fingerprints(own string, origins []Origin) []string {
 // TrailKey is the key of the origin's trail.
 func (o *Origin) TrailKey() string { return TrailKey(o.Flow, o.Trail) }
 
-// LeadTime is the time from the commit until a time in Unix seconds, in seconds; negative if earlier, nil if unknown.
+// LeadTime is the time from the commit to a time in Unix seconds, in seconds; negative if that is earlier, nil if
+// unknown.
 func (o *Origin) LeadTime(until float64) *float64 {
 	if o.Commit == nil || o.Commit.Timestamp == nil {
 		return nil
@@ -59,27 +60,27 @@ func (o *Origin) LeadTime(until float64) *float64 {
 	return new(RoundSeconds(until - *o.Commit.Timestamp))
 }
 
-// Later reports whether the origin's record was made behind another's.
+// Later reports whether the origin's record was made after another's.
 func (o *Origin) Later(other *Origin) bool {
 	return cmp.Or(cmp.Compare(o.Time, other.Time), cmp.Compare(o.Record, other.Record)) > 0
 }
 
-// SortOrigins orders origins by when their flows first knew of the artifact: the first is the one that built it.
+// SortOrigins orders origins by the times of their flows' first records: the first flow built the artifact.
 func SortOrigins(origins []Origin) {
 	slices.SortFunc(origins, func(a, b Origin) int {
 		return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(a.Flow, b.Flow))
 	})
 }
 
-// Bounds of what origins keep of a commit's message, of its author and branch, and of addresses, in bytes. Origins are
-// copied into snapshots, whose size must not depend on them. A longer address is left out, as a part of it is useless.
+// Bounds of a commit's message, author and branch, and of URLs in origins, in bytes. Origins are copied into snapshots,
+// whose size must not depend on them. A longer URL is left out, as a part of it is useless.
 const (
 	maxBriefMessage = 1 << 10
 	maxBriefName    = 1 << 8
 	maxBriefURL     = 1 << 10
 )
 
-// brief is what answers show of a commit beside a record: no parents, signature or long address, and short texts.
+// brief returns the commit without parents, signature and a long URL, and with shortened texts.
 func (c *GitCommit) brief() *GitCommit {
 	if c == nil {
 		return nil
@@ -99,7 +100,7 @@ func (c *GitCommit) brief() *GitCommit {
 	return &brief
 }
 
-// shortURL leaves a very long address out.
+// shortURL returns "" for a URL that is too long.
 func shortURL(address string) string {
 	if len(address) > maxBriefURL {
 		return ""

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// RepoInfo is what a client tells of the repository it works in (docs/semantics.md 15.1).
+// RepoInfo is a repository as a client reports it (docs/semantics.md 15.1).
 type RepoInfo struct {
 	Name           string          `json:"name"`
 	ID             *string         `json:"id"` // at the provider
@@ -22,15 +22,14 @@ type RepoInfo struct {
 	AdditionalInfo json.RawMessage `json:"additional_info,omitempty"`
 }
 
-// Named reports whether the info is enough to make a repository of (docs/semantics.md 15.1).
+// Named reports whether the info is enough to make a repository (docs/semantics.md 15.1).
 func (i RepoInfo) Named() bool { return i.Name != "" && i.URL != "" }
 
-// RepoID is an id for the repository of an organization that info tells of. It is derived, so that concurrent first
-// reports make one repository.
+// RepoID derives the id of the repository in an organization, so that concurrent first reports make one repository.
 //
-// An external id may stand for several repositories of an organization, at different providers: they have the
-// ordinals 0, 1, 2, … in the order in which they were made, and Match tells them apart. Without an external id,
-// provider and name identify the repository, and its ordinal is 0.
+// Repositories at different providers may have the same external id. They have the ordinals 0, 1, 2, … in the order of
+// their creation, and Match distinguishes them. Without an external id, provider and name identify the repository, and
+// its ordinal is 0.
 func (i RepoInfo) RepoID(org string, ordinal int) string {
 	identity := []string{org, Text(i.Provider), "name", i.Name}
 	if id := Text(i.ID); id != "" {
@@ -43,11 +42,11 @@ func (i RepoInfo) RepoID(org string, ordinal int) string {
 	return DerivedID(encoded)
 }
 
-// Repo is a repository that reports have named. An external id with its provider outlasts renames.
+// Repo is a repository that reports have named. Its external id and provider do not change when it is renamed.
 type Repo struct {
 	ID             string            `json:"id"`
 	Org            string            `json:"org"`
-	ExternalID     string            `json:"external_id"` // "" when unknown
+	ExternalID     string            `json:"external_id"` // "" if unknown
 	Name           string            `json:"name"`
 	URL            string            `json:"url"`
 	Provider       string            `json:"provider"` // "" when unknown
@@ -56,11 +55,11 @@ type Repo struct {
 	AdditionalInfo json.RawMessage   `json:"additional_info,omitempty"`
 	Tags           map[string]string `json:"tags,omitempty"`
 	CreatedAt      float64           `json:"created_at"`
-	// LastModifiedAt is when the repository was last reported. It moves at most once a minute.
+	// LastModifiedAt is when the repository last changed or, with the precision of a minute, was last reported.
 	LastModifiedAt float64 `json:"last_modified_at"`
 }
 
-// repoActivityInterval is how exact LastModifiedAt is, in seconds, to save writes.
+// repoActivityInterval is the precision of LastModifiedAt, in seconds. It saves writes.
 const repoActivityInterval = 60
 
 // RepoMatch reports whether a report is about a repository that has the external id of the report.
@@ -71,17 +70,17 @@ const (
 	OtherRepo RepoMatch = iota
 	// SameRepo is the repository that the report is about.
 	SameRepo
-	// AdoptableRepo is one without a provider. It matches unless another repository has the report's provider.
+	// AdoptableRepo has no provider. It is the reported one unless another repository has the report's provider.
 	AdoptableRepo
 )
 
-// Match compares the repository with info that has the same external id. Two providers that are both known decide.
-// Where one is not known the host decides, as external ids are unique there.
+// Match compares the repository with info that has the same external id. It compares the providers if both are known,
+// else the hosts: external ids are unique at a host.
 func (r *Repo) Match(info RepoInfo) RepoMatch {
 	provider := Text(info.Provider)
 	switch {
 	case r.ExternalID == "":
-		return SameRepo // the id holds provider and name
+		return SameRepo // the id is derived from provider and name
 	case r.Provider != "" && provider != "":
 		if r.Provider == provider {
 			return SameRepo
@@ -96,7 +95,7 @@ func (r *Repo) Match(info RepoInfo) RepoMatch {
 	}
 }
 
-// NewRepo makes the repository that info tells of at a time in Unix seconds, with an ordinal as RepoID explains.
+// NewRepo makes the repository of info at a time in Unix seconds. RepoID explains ordinal.
 func NewRepo(org string, info RepoInfo, ordinal int, at float64) Repo {
 	repo := Repo{
 		ID: info.RepoID(org, ordinal), Org: org, ExternalID: Text(info.ID), Provider: Text(info.Provider),
@@ -106,8 +105,8 @@ func NewRepo(org string, info RepoInfo, ordinal int, at float64) Repo {
 	return repo
 }
 
-// Apply takes over what a later report says; what it leaves out stays. A report that is older than the last one only
-// sets a provider that was unknown, as that identifies the repository.
+// Apply sets the members that a later report has. A report that is older than the last one only sets an unknown
+// provider, as the provider identifies the repository.
 func (r *Repo) Apply(info RepoInfo, at float64) {
 	changed := r.Provider == "" && set(&r.Provider, Text(info.Provider))
 	if at < r.LastModifiedAt {
@@ -118,7 +117,7 @@ func (r *Repo) Apply(info RepoInfo, at float64) {
 	if info.Description != nil {
 		changed = set(&r.Description, info.Description) || changed
 	}
-	// The namespace of a former name says nothing of the new one.
+	// The namespace of the former name may be wrong for the new one.
 	if info.NamespacePath != nil || renamed {
 		changed = set(&r.NamespacePath, info.NamespacePath) || changed
 	}
@@ -139,7 +138,7 @@ func sameJSON(a, b json.RawMessage) bool {
 	return json.Unmarshal(a, &left) == nil && json.Unmarshal(b, &right) == nil && reflect.DeepEqual(left, right)
 }
 
-// Namespace is the path of groups that the repository is in: as reported, else the segments that lead its name.
+// Namespace is the path of the repository's groups: as reported, else the name without its last segment.
 func (r *Repo) Namespace() []string {
 	if len(r.NamespacePath) > 0 {
 		return r.NamespacePath
@@ -148,13 +147,13 @@ func (r *Repo) Namespace() []string {
 	return segments[:len(segments)-1]
 }
 
-// Within reports whether the repository is in a namespace or in one beneath it.
+// Within reports whether the repository is in a namespace or below it.
 func (r *Repo) Within(namespace []string) bool {
 	own := r.Namespace()
 	return len(own) >= len(namespace) && slices.Equal(own[:len(namespace)], namespace)
 }
 
-// Instance is the host of the repository, also of addresses like user@host:path, or "".
+// Instance is the host of the repository's URL, which may have the form user@host:path, or "".
 func (r *Repo) Instance() string { return hostOf(r.URL) }
 
 func hostOf(address string) string {

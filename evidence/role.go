@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Role is what a principal may do in an organization. Roles are ordered: each may do all that the one before it may.
+// Role is what a principal may do in an organization. Each role includes the rights of the role before it.
 type Role int
 
 // The roles, from the least to the greatest. NoRole is the zero value and allows nothing.
@@ -17,7 +17,7 @@ const (
 	Admin
 )
 
-// roleNames are the names of roles as the contract writes them.
+// roleNames are the names of roles in the API.
 var roleNames = []string{NoRole: "none", Reader: "reader", Snapshotter: "snapshotter", Member: "member", Admin: "admin"}
 
 // ParseRole reads a role's name; any other text is an error.
@@ -28,7 +28,7 @@ func ParseRole(name string) (Role, error) {
 	return NoRole, fmt.Errorf("unknown role %q", name)
 }
 
-// String returns the role's name as the contract writes it. A role that is not known is "none".
+// String returns the role's name in the API. An unknown role is "none".
 func (r Role) String() string {
 	if r < NoRole || r > Admin {
 		return roleNames[NoRole]
@@ -36,7 +36,7 @@ func (r Role) String() string {
 	return roleNames[r]
 }
 
-// Allows reports whether whoever holds r may do what needs at least least.
+// Allows reports whether r is at least the role least.
 func (r Role) Allows(least Role) bool { return r >= least }
 
 // MarshalText writes the role's name.

@@ -5,29 +5,27 @@ import (
 	"slices"
 )
 
-// Entry is the latest attestation of a name: the one with the greatest time, and of one time with the greatest id.
+// Entry is the latest attestation of a name: the one with the greatest time and, among equal times, the greatest id.
 type Entry struct {
 	Name string  `json:"name"`
 	Type string  `json:"type"`
 	ID   string  `json:"id"`
 	Time float64 `json:"time"`
-	// Compliant is the verdict that counts: an override brings its own.
+	// Compliant is the verdict, or that of the override.
 	Compliant bool `json:"compliant"`
-	// Finding is that of the attestation.
-	Finding string `json:"finding,omitempty"`
-	// Approvers and Unapproved are those of the attestation.
+	// Finding, Approvers, Unapproved and Involved are those of the attestation.
+	Finding    string `json:"finding,omitempty"`
 	Approvers  int    `json:"approvers,omitempty"`
 	Unapproved string `json:"unapproved,omitempty"`
-	// Involved is that of the attestation.
-	Involved string `json:"involved,omitempty"`
+	Involved   string `json:"involved,omitempty"`
 	// Override tells that this is an override.
 	Override bool `json:"override,omitempty"`
-	// Overridden is the id of the attestation that an override replaces, "" when the attestation was missing.
+	// Overridden is the id of the attestation that an override replaces, "" if the attestation was missing.
 	Overridden string `json:"overridden,omitempty"`
 }
 
-// Original is the id of the attestation that was reported first, also when overrides
-// follow one another; "" when it was missing (docs/semantics.md 6.4).
+// Original is the id of the attestation that was reported first, even after several overrides; "" if it was missing
+// (docs/semantics.md 6.4).
 func (e Entry) Original() string {
 	if e.Override {
 		return e.Overridden
@@ -40,10 +38,10 @@ func CompareEntries(a, b Entry) int {
 	return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.ID, b.ID))
 }
 
-// later reports whether an entry comes behind another.
+// later reports whether an entry comes after another.
 func (e Entry) later(other Entry) bool { return CompareEntries(e, other) > 0 }
 
-// AddEntry takes an attestation into entries, which hold one of each name in the order the names first came.
+// AddEntry adds an attestation to entries, unless they have a later one of its name. Names keep their order.
 func AddEntry(entries []Entry, entry Entry) []Entry {
 	i := slices.IndexFunc(entries, func(known Entry) bool { return known.Name == entry.Name })
 	switch {
@@ -55,25 +53,25 @@ func AddEntry(entries []Entry, entry Entry) []Entry {
 	return entries
 }
 
-// Slot is what was reported under one artifact name of a trail: the artifacts, the newest of which counts
-// (docs/semantics.md 7.2, rule 8), and the attestations bound to them.
+// Slot has the reports under one artifact name of a trail: the artifacts, of which the newest counts (docs/semantics.md
+// 7.2, rule 8), and the attestations bound to them.
 type Slot struct {
 	Org   string `json:"org"`
 	Trail string `json:"trail"` // key
 	Name  string `json:"name"`
-	// Version grows by one with every change.
+	// Version is incremented by every change.
 	Version int64 `json:"version"`
 	// Artifacts are the newest record of each fingerprint, oldest first.
 	Artifacts []SlotArtifact `json:"artifacts,omitempty"`
 	// Entries are the latest attestations by name and target.
 	Entries []SlotEntry `json:"entries,omitempty"`
-	// Pruned tells that older artifacts or entries were dropped; the records still have them.
+	// Pruned is true if older artifacts or entries were dropped. They are still stored as facts.
 	Pruned bool `json:"pruned,omitempty"`
 	// EvaluatedAt is the time of the last report that concerned the slot.
 	EvaluatedAt float64 `json:"evaluated_at,omitempty"`
 }
 
-// ID identifies a slot.
+// ID is the slot's id.
 func (s *Slot) ID() string { return SlotID(s.Trail, s.Name) }
 
 // Equal reports whether two slots of one name hold the same.
@@ -98,7 +96,7 @@ func compareArtifacts(a, b SlotArtifact) int {
 	return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Record, b.Record))
 }
 
-// later reports whether an artifact was reported behind another.
+// later reports whether an artifact was reported after another.
 func (a SlotArtifact) later(other SlotArtifact) bool { return compareArtifacts(a, other) > 0 }
 
 // SlotEntry is an attestation bound to the artifact of a fingerprint, or, made by name, to the artifacts of a commit,
@@ -123,7 +121,7 @@ func (e SlotEntry) sameTarget(other SlotEntry) bool {
 }
 
 const (
-	// maxSlotArtifacts and maxSlotEntries keep a slot small. What is dropped is read from the records when it is needed.
+	// maxSlotArtifacts and maxSlotEntries keep a slot small. Dropped ones are read from the facts when they are needed.
 	maxSlotArtifacts = 32
 	maxSlotEntries   = 400
 )
@@ -146,7 +144,7 @@ func (s *Slot) Artifact(fingerprint string) (SlotArtifact, bool) {
 }
 
 // Complete returns the artifact of a fingerprint. It is not ok if the slot does not have it, or may lack attestations
-// that are bound to it: a slot that was pruned has those of the current artifact only.
+// that are bound to it: a pruned slot is complete for the current artifact only.
 func (s *Slot) Complete(fingerprint string) (artifact SlotArtifact, ok bool) {
 	artifact, ok = s.Artifact(fingerprint)
 	if current, _ := s.Current(); s.Pruned && current != artifact {
@@ -155,7 +153,7 @@ func (s *Slot) Complete(fingerprint string) (artifact SlotArtifact, ok bool) {
 	return artifact, ok
 }
 
-// Report takes in an artifact.
+// Report adds an artifact, unless there is a later record of its fingerprint.
 func (s *Slot) Report(artifact SlotArtifact) {
 	s.EvaluatedAt = max(s.EvaluatedAt, artifact.Time)
 	i := slices.IndexFunc(s.Artifacts, func(a SlotArtifact) bool { return a.Fingerprint == artifact.Fingerprint })
@@ -168,7 +166,7 @@ func (s *Slot) Report(artifact SlotArtifact) {
 	slices.SortFunc(s.Artifacts, compareArtifacts)
 }
 
-// Attest takes in an attestation.
+// Attest adds an attestation, unless there is a later one of its name and target.
 func (s *Slot) Attest(entry SlotEntry) {
 	s.EvaluatedAt = max(s.EvaluatedAt, entry.Time)
 	i := slices.IndexFunc(s.Entries, entry.sameTarget)
@@ -180,14 +178,13 @@ func (s *Slot) Attest(entry SlotEntry) {
 	}
 }
 
-// Reported reports whether the slot reflects an artifact: it has this report of the fingerprint or a later one, or may have
-// dropped it.
+// Reported reports whether the slot reflects an artifact: it has this record or a later one, or may have dropped it.
 func (s *Slot) Reported(artifact SlotArtifact) bool {
 	known, ok := s.Artifact(artifact.Fingerprint)
 	return s.Pruned || ok && !artifact.later(known)
 }
 
-// Attested reports whether the slot reflects an attestation: it has it or a later one in its place, or may have dropped it.
+// Attested reports whether the slot has an attestation or a later one in its place, or may have dropped it.
 func (s *Slot) Attested(entry SlotEntry) bool {
 	return s.Pruned || slices.ContainsFunc(s.Entries, func(known SlotEntry) bool {
 		return known.sameTarget(entry) && !entry.later(known.Entry)
@@ -205,7 +202,7 @@ func (s *Slot) Bound(artifact SlotArtifact) []Entry {
 	return entries
 }
 
-// Shown returns the attestations of the current artifact, or, before one is reported, the latest of each name.
+// Shown returns the attestations of the current artifact or, if none was reported, the latest of each name.
 func (s *Slot) Shown() []Entry {
 	if current, ok := s.Current(); ok {
 		return s.Bound(current)
@@ -217,7 +214,7 @@ func (s *Slot) Shown() []Entry {
 	return entries
 }
 
-// RebuildSlot makes the slot of a record that its slot has dropped, from the attestations that are bound to it.
+// RebuildSlot makes a slot of an artifact that its slot has dropped, with the attestations that are bound to it.
 func RebuildSlot(record *ArtifactRecord, entries []SlotEntry) Slot {
 	slot := Slot{Org: record.Org, Trail: TrailKey(record.Flow, record.Trail), Name: record.Name}
 	slot.Report(record.SlotArtifact())
@@ -245,7 +242,7 @@ func (s *Slot) Lacks(entry SlotEntry, artifact SlotArtifact) bool {
 	})
 }
 
-// Prune drops the oldest of what does not count for the slot, when there is too much of it.
+// Prune drops the oldest artifacts and entries beyond the limits, except entries that count for the current artifact.
 func (s *Slot) Prune() {
 	if excess := len(s.Artifacts) - maxSlotArtifacts; excess > 0 {
 		s.Artifacts = slices.Delete(s.Artifacts, 0, excess)
@@ -255,7 +252,7 @@ func (s *Slot) Prune() {
 	if excess <= 0 {
 		return
 	}
-	// What neither is bound to the current artifact nor is the latest of its name can be spared.
+	// Entries can be dropped unless they are bound to the current artifact or shown.
 	current, reported := s.Current()
 	counting := map[string]bool{}
 	for _, entry := range s.Shown() {

@@ -2,7 +2,7 @@ package evidence
 
 import "maps"
 
-// maxTagsBytes bounds the tags of one thing, keys and values together, so that they fit into a document.
+// maxTagsBytes bounds the tags of a resource, keys and values together, so that they fit into a document.
 const maxTagsBytes = 64 << 10
 
 // ChangeTags removes tags by key, then sets others. Tags that grow beyond 64 KiB are Invalid.
@@ -21,7 +21,7 @@ func ChangeTags(tags, set map[string]string, remove []string) (map[string]string
 	return changed, nil
 }
 
-// UpdateTags is ChangeTags in place. If that changes tags, lastModified becomes at, in Unix seconds.
+// UpdateTags is ChangeTags in place. If tags change, lastModified becomes at, in Unix seconds.
 func UpdateTags(tags *map[string]string, lastModified *float64, set map[string]string, remove []string, at float64) error {
 	changed, err := ChangeTags(*tags, set, remove)
 	if err == nil && !maps.Equal(changed, *tags) {

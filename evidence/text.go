@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// Text is a text that may be nil, which stands for "".
+// Text returns the text, "" for nil.
 func Text(text *string) string {
 	if text == nil {
 		return ""
@@ -21,14 +21,14 @@ func Equal[T comparable](a, b *T) bool {
 	return *a == *b
 }
 
-// Assign sets a member to a value that was sent, nil if it was not.
+// Assign sets a member to a value, unless that is nil because it was not sent.
 func Assign[T any](member, sent *T) {
 	if sent != nil {
 		*member = *sent
 	}
 }
 
-// Count words a number of things: "1 test", "2 tests".
+// Count formats a number with a noun: "1 test", "2 tests".
 func Count[N int | int64](n N, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -36,7 +36,7 @@ func Count[N int | int64](n N, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Verdict words whether something is compliant.
+// Verdict returns "compliant" or "non-compliant".
 func Verdict(compliant bool) string {
 	if compliant {
 		return "compliant"
@@ -44,7 +44,7 @@ func Verdict(compliant bool) string {
 	return "non-compliant"
 }
 
-// ShortenTo cuts a text of more than so many characters to that number, the last of which is then an ellipsis.
+// ShortenTo cuts a longer text to a number of characters, the last of which is an ellipsis.
 func ShortenTo(text string, characters int) string {
 	if all := []rune(text); len(all) > characters {
 		return string(all[:characters-1]) + "…"
@@ -52,8 +52,8 @@ func ShortenTo(text string, characters int) string {
 	return text
 }
 
-// Shorten cuts a text of more than so many bytes, never within a character, and adds an ellipsis. What it returns shares
-// no memory with a longer text.
+// Shorten cuts a text of more than most bytes, never within a character, and adds an ellipsis. A shortened text shares
+// no memory with the original.
 func Shorten(text string, most int) string {
 	if len(text) <= most {
 		return text

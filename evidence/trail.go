@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Status is how far a trail or an artifact has come (docs/semantics.md 7.2).
+// Status is the compliance of a trail or an artifact (docs/semantics.md 7.2).
 type Status string
 
 // The statuses. Only an artifact can be Missing: it was never reported.
@@ -19,9 +19,9 @@ const (
 	Missing      Status = "MISSING"
 )
 
-// Trail is the record of one run of a flow, without the details of its artifacts, which are in their slots.
+// Trail is the record of one run of a flow. The details of its artifacts are in their slots.
 type Trail struct {
-	// ID is the trail's id in answers; trails are kept by flow and name.
+	// ID is the trail's id in responses; trails are stored by flow and name.
 	ID   string `json:"id"`
 	Org  string `json:"org"`
 	Flow string `json:"flow"` // id
@@ -32,7 +32,7 @@ type Trail struct {
 	OriginURL    *string                `json:"origin_url,omitempty"`
 	ExternalURLs map[string]ExternalURL `json:"external_urls,omitempty"`
 	UserData     json.RawMessage        `json:"user_data,omitempty"`
-	// RepoIDs are the repositories that its reports have named, in the order they were first named.
+	// RepoIDs are the repositories of its reports, in the order they were first named.
 	RepoIDs []string `json:"repo_ids,omitempty"`
 
 	CreatedAt      float64 `json:"created_at"`
@@ -46,34 +46,34 @@ type Trail struct {
 	Template string `json:"template"`
 	// Entries are the latest attestations of the trail itself, by name.
 	Entries []Entry `json:"entries,omitempty"`
-	// Slots sums up the artifacts, by reference name.
+	// Slots are the summaries of its slots, by reference name.
 	Slots map[string]SlotSummary `json:"slots,omitempty"`
 	// Status is the trail's compliance as of EvaluatedAt.
 	Status Status `json:"status"`
-	// Approved tells that others approved what its author wrote (docs/semantics.md 18.12). Earlier versions did not keep it.
+	// Approved is true if its code has independent approval (docs/semantics.md 18.12). Earlier versions did not store it.
 	Approved bool `json:"approved,omitempty"`
 	// EvaluatedAt is the time of the last event, EntriesAt of the last one that concerned the trail itself.
 	EvaluatedAt float64 `json:"evaluated_at"`
 	EntriesAt   float64 `json:"entries_at"`
-	// Pending are events that belong to this version of the trail and may not be stored with the others yet.
+	// Pending are events of this version of the trail that may not be stored with the others yet.
 	Pending []TrailEvent `json:"pending,omitempty"`
-	// Uncounted tells that the trail is not yet in its flow's tally.
+	// Uncounted is true if the trail is not yet in its flow's tally.
 	Uncounted bool `json:"uncounted,omitempty"`
 }
 
-// Key identifies a trail. It needs no look-up, as names of trails cannot change.
+// Key identifies a trail. It has the name, which cannot change, so it is known without a read.
 func (t *Trail) Key() string { return TrailKey(t.Flow, t.Name) }
 
-// TrailKey is the key of the trail of that name in a flow.
+// TrailKey is the key of the trail of a name in a flow.
 func TrailKey(flow, name string) string { return flow + "/" + name }
 
-// SlotSummary is what a trail needs to know of an artifact to be evaluated.
+// SlotSummary has the members of a slot by which its trail is evaluated.
 type SlotSummary struct {
-	// Version is the slot's; of two summaries the one with the greater is newer.
+	// Version is that of the slot; the summary with the greater version is newer.
 	Version int64 `json:"version"`
-	// Template is the id of the template it was evaluated under.
+	// Template is the id of the template by which it was evaluated.
 	Template string `json:"template"`
-	// Fingerprint to ReportedAt are of the artifact now under the name, zero when none was reported.
+	// Fingerprint to ReportedAt are those of the current artifact, zero if none was reported.
 	Fingerprint string  `json:"fingerprint,omitempty"`
 	Record      string  `json:"record,omitempty"`
 	Filename    string  `json:"filename,omitempty"`
@@ -81,24 +81,24 @@ type SlotSummary struct {
 	ReportedAt  float64 `json:"reported_at,omitempty"`
 	// EvaluatedAt is the time of the last event that concerned the slot.
 	EvaluatedAt float64 `json:"evaluated_at,omitempty"`
-	// Failing and Lacking tell that some attestation is not compliant, or required and missing.
+	// Failing is true if an attestation is not compliant, Lacking if a required one is missing.
 	Failing bool `json:"failing,omitempty"`
 	Lacking bool `json:"lacking,omitempty"`
-	// Approved tells that an attestation shows the approval of others. Earlier versions did not keep it.
+	// Approved is true if an attestation has independent approval. Earlier versions did not store it.
 	Approved bool `json:"approved,omitempty"`
-	// HasOlder tells that the slot has, or had, older artifacts too.
+	// HasOlder is true if the slot has or had older artifacts.
 	HasOlder bool `json:"displaced,omitempty"`
-	// Entries is how many attestations the slot keeps.
+	// Entries is the number of attestations in the slot.
 	Entries int `json:"entries,omitempty"`
 }
 
-// Bounds of what a trail or an artifact holds under different names, so that no database refuses it.
+// Bounds of the names in a trail or an artifact, so that documents do not exceed the limits of databases.
 const (
 	MaxTrailArtifacts    = 10_000
 	MaxTrailAttestations = 10_000
 )
 
-// Admits returns Invalid if nothing more can be reported under these artifact names, or to the trail without any.
+// Admits returns Invalid if another report exceeds the bounds, under these names or, without any, of the trail.
 func (t *Trail) Admits(artifacts []string, attestation string) error {
 	fresh := 0
 	for _, name := range artifacts {
@@ -120,7 +120,7 @@ func (t *Trail) Admits(artifacts []string, attestation string) error {
 	return nil
 }
 
-// Author is that of the trail's commit, "" if it is not known.
+// Author is that of the trail's commit, "" if unknown.
 func (t *Trail) Author() string {
 	if t.Commit == nil || t.Commit.Author == nil {
 		return ""
@@ -135,9 +135,9 @@ type TrailChange struct {
 	OriginURL    *string
 	ExternalURLs map[string]ExternalURL
 	UserData     json.RawMessage
-	// Template is the id of the trail's own template, "" when none was sent.
+	// Template is the id of the trail's own template, "" if none was sent.
 	Template string
-	// Repo is the id of the repository that was named, "" when none was.
+	// Repo is the id of the report's repository, "" if it named none.
 	Repo string
 }
 
@@ -175,20 +175,20 @@ func set[T any](member *T, value T) bool {
 
 func sameURL(a, b ExternalURL) bool { return reflect.DeepEqual(a, b) }
 
-// AddRepo notes a repository that a report of the trail has named.
+// AddRepo adds a repository of the trail's reports, unless id is "".
 func (t *Trail) AddRepo(id string) {
 	if id != "" && !slices.Contains(t.RepoIDs, id) {
 		t.RepoIDs = append(t.RepoIDs, id)
 	}
 }
 
-// Touch notes that something was reported to the trail at a time.
+// Touch updates the times after a report at a time in Unix seconds.
 func (t *Trail) Touch(at float64) {
 	t.LastModifiedAt = max(t.LastModifiedAt, at)
 	t.EvaluatedAt = max(t.EvaluatedAt, at)
 }
 
-// SlotNames lists the names of the artifacts for which something was reported.
+// SlotNames lists the names of the trail's slots.
 func (t *Trail) SlotNames() []string { return slices.Sorted(maps.Keys(t.Slots)) }
 
 // SlotIDs lists the ids of the trail's slots.
@@ -200,13 +200,13 @@ func (t *Trail) SlotIDs() []string {
 	return ids
 }
 
-// NamesOf lists the names whose newest artifact has a fingerprint.
+// NamesOf lists the names whose newest artifact has the fingerprint.
 func (t *Trail) NamesOf(fingerprint string) []string {
 	return t.namesWhere(func(s SlotSummary) bool { return fingerprint != "" && s.Fingerprint == fingerprint })
 }
 
-// PossibleNamesOf lists the names under which a fingerprint may have been reported: those
-// of NamesOf, and those that have older artifacts. There are none of "".
+// PossibleNamesOf lists the names under which a fingerprint may have been reported: those of NamesOf, and those that
+// have older artifacts. There are none for "".
 func (t *Trail) PossibleNamesOf(fingerprint string) []string {
 	return t.namesWhere(func(s SlotSummary) bool { return fingerprint != "" && (s.HasOlder || s.Fingerprint == fingerprint) })
 }
@@ -215,7 +215,7 @@ func (t *Trail) namesWhere(wanted func(SlotSummary) bool) []string {
 	return slices.DeleteFunc(t.SlotNames(), func(name string) bool { return !wanted(t.Slots[name]) })
 }
 
-// Fingerprints are those of the artifacts now under the trail's names.
+// Fingerprints are those of the current artifacts.
 func (t *Trail) Fingerprints() []string {
 	var fingerprints []string
 	for _, name := range t.SlotNames() {
@@ -226,12 +226,12 @@ func (t *Trail) Fingerprints() []string {
 	return fingerprints
 }
 
-// MayBuild reports whether the trail builds the artifact of a name, as far as is known: unless it has only others.
+// MayBuild reports whether the trail may build the artifact of a name. It does not if only others were reported.
 func (t *Trail) MayBuild(name string) bool {
 	return len(t.Fingerprints()) == 0 || t.Slots[name].Fingerprint != ""
 }
 
-// Attested reports whether the trail itself reflects an attestation: it has it or a later one of the name.
+// Attested reports whether the trail's own entries have an attestation or a later one of its name.
 func (t *Trail) Attested(entry Entry) bool {
 	return slices.ContainsFunc(t.Entries, func(known Entry) bool { return known.Name == entry.Name && !entry.later(known) })
 }
@@ -246,7 +246,7 @@ func (t *Trail) HasOlderArtifacts() bool {
 	return false
 }
 
-// Summarize takes in the summary of a slot, unless a newer one is known.
+// Summarize sets the summary of a slot, unless the trail has a newer one.
 func (t *Trail) Summarize(name string, summary SlotSummary) {
 	if known, ok := t.Slots[name]; ok && known.Version > summary.Version {
 		return

@@ -20,9 +20,9 @@ const (
 	ArtifactApproval            = "artifact_approval_reported"
 )
 
-// TrailEvent is something that happened to a trail. It is never changed (docs/semantics.md 4.4).
+// TrailEvent is an event of a trail. It is immutable (docs/semantics.md 4.4).
 type TrailEvent struct {
-	// ID is unique in the trail. It follows from what happened, so that the event can be stored twice.
+	// ID is unique in the trail. It is derived from the cause, so that the event can be stored twice.
 	ID    string  `json:"id"`
 	Org   string  `json:"org"`
 	Flow  string  `json:"flow"`  // id
@@ -32,8 +32,8 @@ type TrailEvent struct {
 	// Commit and Repo are as reported.
 	Commit *GitCommit `json:"commit,omitempty"`
 	Repo   *Repo      `json:"repo,omitempty"`
-	// Data is what only events of this type have: a *TrailBeginData, *ArtifactReportData, *AttestationReportData,
-	// *ArtifactRunData or *ApprovalData; nil if there is nothing.
+	// Data is specific to the type: a *TrailBeginData, *ArtifactReportData, *AttestationReportData, *ArtifactRunData,
+	// *ApprovalData or nil.
 	Data any `json:"data,omitempty"`
 }
 
@@ -46,7 +46,7 @@ type TrailBeginData struct {
 	Changes []string `json:"changes,omitempty"`
 }
 
-// TrailValues are a trail's values after a begin or change. Org to CreatingUserID and RepoIDs are of begins alone.
+// TrailValues are a trail's values after a begin or change. Only begins have Org to CreatingUserID and RepoIDs.
 type TrailValues struct {
 	Org            string                 `json:"org_id,omitempty"`
 	Flow           string                 `json:"flow_id,omitempty"`
@@ -67,7 +67,7 @@ type ArtifactReportData struct {
 	Filename    string `json:"artifact_name"`
 	Record      string `json:"artifact_id"`
 	Name        string `json:"template_reference_name"`
-	// CommitSHA is NoCommit when the commit is unknown; "" in events of the first version.
+	// CommitSHA is NoCommit if the commit is unknown; "" in events of the first version.
 	CommitSHA string `json:"git_commit"`
 }
 
@@ -79,12 +79,12 @@ type AttestationReportData struct {
 	Name        string `json:"template_reference_name"`
 	// Finding is that of the attestation.
 	Finding string `json:"finding,omitempty"`
-	// Fingerprint and Filename are set of an artifact that was attested by fingerprint.
+	// Fingerprint and Filename are set if the artifact was attested by fingerprint.
 	Fingerprint string `json:"artifact_fingerprint,omitempty"`
 	Filename    string `json:"artifact_name,omitempty"`
-	// Target is the name of the artifact that was attested, "" of a trail.
+	// Target is the name of the attested artifact, "" for a trail.
 	Target string `json:"target_artifact,omitempty"`
-	// Reattestation is not known of any attestation: always nil.
+	// Reattestation is always nil.
 	Reattestation *bool `json:"is_reattestation"`
 }
 
@@ -94,7 +94,7 @@ type ArtifactRunData struct {
 	Environment     string `json:"environment_id"`
 	EnvironmentName string `json:"environment_name"`
 	Snapshot        int64  `json:"snapshot_index"`
-	// Instances is how many started; nil with ArtifactStoppedRunning.
+	// Instances is the number of started instances; nil with ArtifactStoppedRunning.
 	Instances *int   `json:"replica_number,omitempty"`
 	Name      string `json:"template_reference_name"`
 }
@@ -107,11 +107,11 @@ type ApprovalData struct {
 	// Environment is the id of the environment that the release is for, "" for none.
 	Environment string `json:"environment_id,omitempty"`
 	State       string `json:"state"`
-	// Reviewer is who made the last review, "" while there is none.
+	// Reviewer made the last review; "" if there is none.
 	Reviewer string `json:"reviewer,omitempty"`
 }
 
-// UnmarshalJSON reads a stored event, whose type names the type of its data. Data of unknown types are left out.
+// UnmarshalJSON reads a stored event. The event's type determines the type of its data; unknown data are dropped.
 func (e *TrailEvent) UnmarshalJSON(text []byte) error {
 	type event TrailEvent // has no UnmarshalJSON
 	var stored struct {
@@ -141,11 +141,11 @@ func (e *TrailEvent) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(stored.Data, e.Data)
 }
 
-// beginEventID is that of the event with which a trail begins. It comes before all
-// other ids, as what began the trail happened at the same time.
+// beginEventID is the id of a trail's first event. It sorts before all other ids, as the report that began the trail
+// has an event of the same time.
 const beginEventID = "0"
 
-// BeginEvent tells that the trail was begun. repo is what was reported of its repository, or nil, here and below.
+// BeginEvent is the event of the trail's begin. Here and below, repo is the reported repository, or nil.
 func (t *Trail) BeginEvent(repo *Repo) TrailEvent {
 	values := t.values()
 	values.Org, values.Flow, values.Name, values.CreatingUserID = t.Org, t.Flow, t.Name, t.CreatedByID
@@ -153,12 +153,12 @@ func (t *Trail) BeginEvent(repo *Repo) TrailEvent {
 	return t.event(beginEventID, TrailReported, t.CreatedAt, t.Commit, repo, &TrailBeginData{SettingUserID: t.CreatedByID, Trail: values})
 }
 
-// ChangeEvent tells that a user changed the trail at a time in Unix seconds. changes are what Apply returned.
+// ChangeEvent is the event of a change by a user at a time in Unix seconds. changes is the result of Apply.
 func (t *Trail) ChangeEvent(id, userID string, at float64, changes []string, repo *Repo) TrailEvent {
 	return t.event(id, TrailUpdated, at, t.Commit, repo, &TrailBeginData{SettingUserID: userID, Trail: t.values(), Changes: changes})
 }
 
-// values are those that begins and changes have in common.
+// values are those that both begins and changes have.
 func (t *Trail) values() TrailValues {
 	return TrailValues{
 		Description: t.Description, Commit: t.Commit, Template: t.Template,
@@ -166,7 +166,7 @@ func (t *Trail) values() TrailValues {
 	}
 }
 
-// ArtifactEvent tells that an artifact was reported to the trail. It has the record's id.
+// ArtifactEvent is the event of an artifact that was reported to the trail. It has the record's id.
 func (t *Trail) ArtifactEvent(record *ArtifactRecord, repo *Repo) TrailEvent {
 	return t.event(record.ID, ArtifactCreation, record.CreatedAt, record.Commit, repo, &ArtifactReportData{
 		Fingerprint: record.Fingerprint, Filename: record.Filename, Record: record.ID,
@@ -174,9 +174,8 @@ func (t *Trail) ArtifactEvent(record *ArtifactRecord, repo *Repo) TrailEvent {
 	})
 }
 
-// AttestationEvents tell that the trail, or artifacts of it, were attested: one event for
-// each artifact that was attested by name, else one (docs/semantics.md 4.4). The first
-// has the attestation's own id, by which one can find whether they are stored.
+// AttestationEvents are the events of an attestation: one per artifact that was attested by name, else one
+// (docs/semantics.md 4.4). The first has the attestation's id, by which one can check whether they are stored.
 func (t *Trail) AttestationEvents(a *Attestation, repo *Repo) []TrailEvent {
 	event := func(id, kind, filename, target string) TrailEvent {
 		return t.event(id, kind, a.CreatedAt, a.Commit, repo, &AttestationReportData{

@@ -5,7 +5,7 @@ import (
 	"net/mail"
 )
 
-// User is a person with keys. The name never changes and also names the personal organization.
+// User is a person with keys. The name never changes and is also that of the personal organization.
 type User struct {
 	ID    string `json:"id"`
 	Name  string `json:"name"`
@@ -15,9 +15,9 @@ type User struct {
 	CreatedAt  float64 `json:"created_at"` // float Unix seconds
 	// RemovedAt is when the user was removed, in whole Unix seconds, or 0. The name stays taken.
 	RemovedAt int64 `json:"removed_at,omitempty"`
-	// KeysFrom is from when on keys count, in Unix seconds: earlier ones are of a removed user.
+	// KeysFrom is the time, in Unix seconds, before which keys are invalid: the user had been removed.
 	KeysFrom int64 `json:"keys_from,omitempty"`
-	// MadeKeys maps descriptions of keys in the bootstrap file to the hashes of those made.
+	// MadeKeys maps descriptions of keys in the bootstrap file to the hashes of the created keys.
 	MadeKeys map[string]string `json:"made_keys,omitempty"`
 }
 
@@ -30,16 +30,16 @@ func CheckEmail(email string) error {
 	return nil
 }
 
-// FederatedPrefix begins the ids and names of principals with a token of an identity provider.
+// FederatedPrefix is the prefix of ids and names of principals with a token of an identity provider.
 const FederatedPrefix = "oidc:"
 
-// Principal is whoever a key speaks for.
+// Principal is the authenticated user, service account or token subject of a request.
 type Principal struct {
 	// UserID is the id of the user or of the service account.
 	UserID string
 	// Name is the name of the user or of the service account.
 	Name string
-	// ServiceAccount tells a service account from a user.
+	// ServiceAccount is true for a service account.
 	ServiceAccount bool
 	// Federated principals showed a token of an identity provider, for one organization.
 	Federated bool
@@ -56,8 +56,8 @@ type OrgAccess struct {
 	OrgName string
 	// Role is the principal's role; visitors of a public organization are Readers.
 	Role Role
-	// Visitor tells that the principal is no member of the public organization.
+	// Visitor is true if the principal is not a member of the public organization.
 	Visitor bool
-	// Beta tells that the organization's experimental features are enabled.
+	// Beta is true if the organization's experimental features are enabled.
 	Beta bool
 }

@@ -8,16 +8,16 @@ import (
 	"attestry/evidence"
 )
 
-// Finding is what is known of one image of a workload.
+// Finding is the evaluation of one image of a workload.
 type Finding struct {
 	Image Image
-	// Valid tells that the reference is one.
+	// Valid is true if the reference is valid.
 	Valid bool
-	// Known tells that a flow knows the artifact, Allowed that the environment's allow list has it.
+	// Known is true if the artifact has provenance, Allowed if it is on the environment's allow list.
 	Known, Allowed bool
-	// Compliant is the verdict of the environment on the artifact.
+	// Compliant is the verdict of the environment's policies on the artifact.
 	Compliant bool
-	// Reasons say in sentences what fails, each with what would make it right.
+	// Reasons are sentences about failed rules, each with a remedy.
 	Reasons []string
 }
 
@@ -26,14 +26,14 @@ type Refusal struct {
 	Image       string `json:"image"`
 	Fingerprint string `json:"fingerprint,omitempty"`
 	Reason      string `json:"reason"`
-	// Denied tells that the image is not admitted where the mode is deny.
+	// Denied is true if the image is not admitted in the mode deny.
 	Denied bool `json:"denied"`
 }
 
-// Outcome is what a decision came to.
+// Outcome is the outcome of a decision.
 type Outcome string
 
-// The outcomes. BreakGlass is of a workload that is admitted for the reason that it gives.
+// The outcomes. BreakGlass is that of a workload that is admitted because it gives a reason.
 const (
 	Admitted   Outcome = "admitted"
 	Warned     Outcome = "warned"
@@ -41,7 +41,7 @@ const (
 	BreakGlass Outcome = "break_glass"
 )
 
-// Decision is the answer to a cluster.
+// Decision is the response to a cluster.
 type Decision struct {
 	Outcome  Outcome
 	Refusals []Refusal
@@ -52,13 +52,13 @@ type Decision struct {
 // Allowed reports whether the workload may run.
 func (d *Decision) Allowed() bool { return d.Outcome != Denied }
 
-// Judged reports whether a workload is judged at all.
+// Judged reports whether a workload has to be evaluated.
 func Judged(settings *evidence.AdmissionSettings, workload *Workload) bool {
 	return settings.Mode != evidence.AdmissionOff && len(workload.Images) > 0 &&
 		!slices.Contains(settings.ExemptNamespaces, workload.Namespace)
 }
 
-// Decide decides on a workload that is judged, by what is known of its images.
+// Decide decides on a workload by the findings on its images.
 func Decide(settings *evidence.AdmissionSettings, workload *Workload, findings []Finding) Decision {
 	decision := Decision{Outcome: Admitted}
 	for i := range findings {
@@ -82,7 +82,7 @@ func Decide(settings *evidence.AdmissionSettings, workload *Workload, findings [
 	return decision
 }
 
-// refuse says why an image is not admitted, and whether it is denied or warned of; RuleAdmit if it is admitted.
+// refuse returns why an image is not admitted, with RuleDeny or RuleWarn; RuleAdmit if it is admitted.
 func refuse(settings *evidence.AdmissionSettings, found *Finding) (string, evidence.AdmissionRule) {
 	switch {
 	case !found.Valid:
@@ -106,17 +106,16 @@ func refuse(settings *evidence.AdmissionSettings, found *Finding) (string, evide
 const unknownReason = "No flow knows the artifact. Report it to a flow before it is deployed."
 
 const (
-	// maxMessage is how long a message may be, in bytes, and maxWarning how long a warning, in characters.
+	// maxMessage bounds a message, in bytes, and maxWarning a warning, in characters.
 	maxMessage = 2 << 10
 	maxWarning = 256
-	// maxWarnings is how many warnings there are at most: clusters show no more than 4 KiB.
+	// maxWarnings bounds the warnings: clusters show at most 4 KiB.
 	maxWarnings = 15
-	// moreRoom is room for an ellipsis and to say how many more images there are, in bytes.
+	// moreRoom is the room for an ellipsis and the number of further images, in bytes.
 	moreRoom = 32
 )
 
-// Message says for the person at the terminal why a workload is denied, at most 2 KiB: which images, why, and where to
-// read on.
+// Message is the message for the user of the cluster, at most 2 KiB: the denied images, why, and a link.
 func (d *Decision) Message(environment, page string) string {
 	var lines []string
 	for _, refusal := range d.Refusals {
@@ -138,7 +137,7 @@ func (d *Decision) Message(environment, page string) string {
 	return message + end
 }
 
-// Warnings say which images are not right, each in at most 256 characters.
+// Warnings are the warnings about refused images, each of at most 256 characters.
 func (d *Decision) Warnings() []string {
 	var warnings []string
 	for _, refusal := range d.Refusals[:min(len(d.Refusals), maxWarnings)] {

@@ -11,14 +11,14 @@ import (
 const (
 	// KeepFor is how long records are kept.
 	KeepFor = 30 * 24 * time.Hour
-	// together is how long repeats of a decision are one record, in seconds.
-	together = 60
-	// maxRefusals and maxReason bound a record: how many images it names, and how long each reason is, in characters.
+	// repeatInterval is the interval within which equal decisions have one record, in seconds.
+	repeatInterval = 60
+	// maxRefusals bounds the images of a record, and maxReason each reason, in characters.
 	maxRefusals = 50
 	maxReason   = 1000
 )
 
-// Record keeps a decision that refused, warned or was overruled by the reason that the workload gave.
+// Record is a stored decision that denied, warned or was overruled by break-glass.
 type Record struct {
 	ID          string  `json:"id"`
 	Org         string  `json:"org"`         // id
@@ -27,21 +27,21 @@ type Record struct {
 	Kind        string  `json:"kind"`
 	Namespace   string  `json:"namespace"`
 	Name        string  `json:"name"`
-	// User is who asked the cluster, as the cluster names them; "" if it does not say.
+	// User is the cluster's name of the user who made the request; "" if unknown.
 	User     string    `json:"user,omitempty"`
 	Refusals []Refusal `json:"refusals"`
-	// Others is how many more images were refused.
+	// Others is the number of further refused images.
 	Others int `json:"others,omitempty"`
-	// Reason is the one that the workload gave to be admitted.
+	// Reason is the workload's reason for break-glass.
 	Reason string `json:"reason,omitempty"`
-	// FirstAt and LastAt are Unix seconds. Count is how often the same was asked between them.
+	// FirstAt and LastAt are Unix seconds. Count is the number of equal decisions between them.
 	FirstAt float64 `json:"first_at"`
 	LastAt  float64 `json:"last_at"`
 	Count   int64   `json:"count"`
 }
 
-// NewRecord makes the record of a decision at a time in Unix seconds. The same decision on the same workload has the same
-// id within a minute.
+// NewRecord makes the record of a decision at a time in Unix seconds. Equal decisions on the same workload have the
+// same id within a minute.
 func NewRecord(org, environment, user string, workload *Workload, decision *Decision, at float64) Record {
 	record := Record{
 		Org: org, Environment: environment, Outcome: decision.Outcome,
@@ -56,7 +56,7 @@ func NewRecord(org, environment, user string, workload *Workload, decision *Deci
 		refusal.Image, refusal.Reason = evidence.ShortenTo(refusal.Image, maxReason), evidence.ShortenTo(refusal.Reason, maxReason)
 		record.Refusals = append(record.Refusals, refusal)
 	}
-	what := []string{environment, string(record.Outcome), record.Kind, record.Namespace, record.Name, user, record.Reason, fmt.Sprint(int64(at) / together)}
+	what := []string{environment, string(record.Outcome), record.Kind, record.Namespace, record.Name, user, record.Reason, fmt.Sprint(int64(at) / repeatInterval)}
 	for _, refusal := range record.Refusals {
 		what = append(what, refusal.Image, refusal.Reason)
 	}

@@ -1,4 +1,4 @@
-// Package admission reads what a cluster is to run and decides whether it may (docs/semantics.md 25).
+// Package admission has the rules of admission control for clusters (docs/semantics.md 25).
 package admission
 
 import (
@@ -8,17 +8,17 @@ import (
 	"slices"
 )
 
-// Workload is what a cluster is to run: a pod, or what makes pods.
+// Workload is a pod, or a resource with a template of pods, that a cluster is asked to run.
 type Workload struct {
 	Kind      string
 	Namespace string
-	// Name is the beginning of the name if that is generated: the same for all pods of a template.
+	// Name is the generateName if there is one: it is the same for all pods of a template.
 	Name string
 	// Images are the references of all containers and image volumes, each once, in their order.
 	Images []string
 	// labels has the labels and annotations of the object and of the template of its pods.
 	labels []map[string]string
-	// has tells which images were named.
+	// has has Images as a set.
 	has map[string]bool
 }
 
@@ -26,7 +26,7 @@ type container struct {
 	Image string `json:"image"`
 }
 
-// object has the members that name images, of all kinds.
+// object has the relevant members of all kinds.
 type object struct {
 	Metadata struct {
 		Name         string            `json:"name"`
@@ -52,10 +52,10 @@ type spec struct {
 	JobTemplate *object `json:"jobTemplate"`
 }
 
-// kinds are those that are judged.
+// kinds are the kinds that are evaluated.
 var kinds = []string{"Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Job", "CronJob"}
 
-// ReadWorkload reads an object of Kubernetes. One of a kind that runs nothing, or that is to be deleted, has no images.
+// ReadWorkload reads an object of Kubernetes. An object of another kind, or one that is being deleted, has no images.
 func ReadWorkload(kind string, content json.RawMessage) (*Workload, error) {
 	workload := &Workload{Kind: kind, has: map[string]bool{}}
 	if !slices.Contains(kinds, kind) || len(content) == 0 || string(content) == "null" {
@@ -97,7 +97,7 @@ func (w *Workload) addImage(reference string) {
 	}
 }
 
-// NewWorkload makes a workload of which only the annotations and images are known.
+// NewWorkload makes a workload without a name and labels.
 func NewWorkload(kind, namespace string, annotations map[string]string, images ...string) *Workload {
 	workload := &Workload{Kind: kind, Namespace: namespace, labels: []map[string]string{annotations}, has: map[string]bool{}}
 	for _, image := range images {
@@ -106,8 +106,8 @@ func NewWorkload(kind, namespace string, annotations map[string]string, images .
 	return workload
 }
 
-// Without leaves out the images of another state of the workload: what runs already is not judged again, so that it can
-// still be changed, and deleted.
+// Without removes the images that the workload runs already. They are not evaluated again, so that the workload can
+// still be changed and deleted.
 func (w *Workload) Without(running *Workload) {
 	w.Images = slices.DeleteFunc(w.Images, func(image string) bool { return running.has[image] })
 }
@@ -136,7 +136,7 @@ var imagePattern = regexp.MustCompile(`^(?:[a-zA-Z0-9][a-zA-Z0-9.-]*(?::[0-9]+)?
 
 const maxReference = 1024
 
-// ParseImage reads a reference; ok is false if it is none.
+// ParseImage reads a reference. It is not ok if the reference is invalid.
 func ParseImage(reference string) (image Image, ok bool) {
 	if len(reference) > maxReference {
 		return Image{}, false

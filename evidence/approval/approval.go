@@ -8,7 +8,7 @@ import (
 	"attestry/evidence"
 )
 
-// State is how far a release has been approved, in the words of answers.
+// State is the state of an approval, as the API writes it.
 type State string
 
 // The states of approvals. Only the first two are those of a review.
@@ -18,7 +18,7 @@ const (
 	Pending    State = "PENDING"
 )
 
-// Approval says of an artifact of a flow that it may be released, or that somebody asks for it. It never changes.
+// Approval is the approval of an artifact's release, or a request for one. It is immutable.
 type Approval struct {
 	ID   string `json:"id"`
 	Org  string `json:"org"`
@@ -28,17 +28,17 @@ type Approval struct {
 	// Record is the id of the artifact's newest record in the flow, and Trail the name of that record's trail.
 	Record string `json:"record"`
 	Trail  string `json:"trail"`
-	// Base is the fingerprint of the artifact that was approved before, "" if there was none.
+	// Base is the fingerprint of the previously approved artifact, "" if there was none.
 	Base         string `json:"base"`
 	Target       string `json:"target"` // fingerprint
 	ArtifactName string `json:"artifact_name"`
 	Description  string `json:"description"`
-	// Commits are the SHAs of what the release brings, as they were sent.
+	// Commits are the SHAs of the release's commits, as they were sent.
 	Commits      []string `json:"commits"`
 	OldestCommit string   `json:"oldest_commit,omitempty"`
 	// Environment is the id of the environment that the release is for, "" for none.
 	Environment string `json:"environment,omitempty"`
-	// State follows from Reviews: see Overall.
+	// State is derived from Reviews, by Overall.
 	State        State           `json:"state"`
 	Reviews      []Review        `json:"reviews,omitempty"`
 	UserData     json.RawMessage `json:"user_data,omitempty"`
@@ -47,7 +47,7 @@ type Approval struct {
 	ReportedByID string          `json:"reported_by_id"`
 }
 
-// Review is what one person says about the release. It was recorded with its approval.
+// Review is one person's review of the release. It was recorded with the approval.
 type Review struct {
 	State      State  `json:"state"`
 	Comment    string `json:"comment,omitempty"`
@@ -55,7 +55,7 @@ type Review struct {
 	URL        string `json:"url,omitempty"`
 }
 
-// Overall is the state of an approval with these reviews, of which the last one decides.
+// Overall is the state of an approval with these reviews. The last one decides.
 func Overall(reviews []Review) State {
 	switch {
 	case len(reviews) == 0:
@@ -67,7 +67,7 @@ func Overall(reviews []Review) State {
 	}
 }
 
-// Follow numbers an approval after the flow's last one. approved is the last Approved one. Both may be zero.
+// Follow sets number, base and time by the flow's last approval and its last Approved one, which may be zero.
 func (a *Approval) Follow(last, approved *Approval) {
 	a.Number = last.Number + 1
 	a.Base = approved.Target
@@ -83,7 +83,7 @@ func Key(flow string, number int) string { return flow + "/" + strconv.Itoa(numb
 // TrailKey is the key of the trail that the artifact was reported to.
 func (a *Approval) TrailKey() string { return evidence.TrailKey(a.Flow, a.Trail) }
 
-// Event tells the artifact's trail of the approval. Its id is the approval's key.
+// Event is the event of the approval in the artifact's trail. Its id is the approval's key.
 func (a *Approval) Event() evidence.TrailEvent {
 	data := &evidence.ApprovalData{
 		Fingerprint: a.Target, Approval: a.ID, Number: a.Number, Environment: a.Environment, State: string(a.State),

@@ -9,12 +9,12 @@ import (
 	"attestry/evidence"
 )
 
-// webFlow is the author of commits that the website of GitHub makes for somebody who has said so there.
+// webFlow is the author of commits that GitHub makes on behalf of a user of its website.
 const webFlow = "GitHub <noreply@github.com>"
 
-// Approved says how many others approved what each author of a pull request wrote, after its last commit: the least number
-// of any author, of the pull request that has most (docs/semantics.md 18.12). If there are none, lack says why. What
-// cannot be told counts as not approved. commit is that of the trail, "" if it is not known.
+// Approved returns the number of independent approvals after the last commit of a pull request: the least number of any
+// author, and the greatest of all pull requests (docs/semantics.md 18.12). If it is 0, lack is the reason. Code whose
+// authors are unknown counts as not approved. commit is that of the trail, "" if unknown.
 func Approved(a *evidence.Attestation, commit string) (approvers int, lack string) {
 	found, err := pullRequestsOf(a)
 	if err != nil {
@@ -36,9 +36,9 @@ func Approved(a *evidence.Attestation, commit string) (approvers int, lack strin
 	return 0, oneLine(lack)
 }
 
-// MergeCommits are those of the pull requests of an attestation.
+// MergeCommits are the merge commits of the pull requests of an attestation.
 func MergeCommits(a *evidence.Attestation) (commits []string) {
-	found, _ := pullRequestsOf(a) // those that cannot be read have none
+	found, _ := pullRequestsOf(a) // none if they cannot be read
 	for i := range found {
 		commits = append(commits, evidence.Text(found[i].MergeCommit))
 	}
@@ -53,7 +53,7 @@ func pullRequestsOf(a *evidence.Attestation) (found []reviewed, err error) {
 	return found, err
 }
 
-// reviewed is a pull request of either version, as far as approvals are concerned.
+// reviewed has the members of a pull request, of either version, that approvals depend on.
 type reviewed struct {
 	Author      string
 	MergeCommit *string `json:"merge_commit"`
@@ -63,8 +63,8 @@ type reviewed struct {
 	people evidence.Accounts
 }
 
-// addressOf is that in the author of a commit, such as Ada <ada@example.com>, if the commit's signature was verified:
-// anybody can write another address into a commit. Else it is "".
+// addressOf is the e-mail address in the author of a commit, such as Ada <ada@example.com>. It is "" unless the
+// commit's signature was verified, because anybody can write another address into a commit.
 func addressOf(commit *evidence.GitCommit) string {
 	if commit.Verified == nil || !*commit.Verified {
 		return ""
@@ -73,7 +73,7 @@ func addressOf(commit *evidence.GitCommit) string {
 	return strings.TrimSuffix(address, ">")
 }
 
-// authorOf is who wrote a commit, "" if that cannot be told. Without a username, the address has to be one of somebody.
+// authorOf is the author of a commit, "" if unknown. Without a username, the address must be a known account.
 func (r *reviewed) authorOf(commit *evidence.GitCommit) string {
 	if username := evidence.Text(commit.AuthorUsername); username != "" {
 		return r.people.Person(username)
@@ -81,7 +81,7 @@ func (r *reviewed) authorOf(commit *evidence.GitCommit) string {
 	return r.people[strings.ToLower(addressOf(commit))]
 }
 
-// names are those of all accounts that the pull request names.
+// names are the names of all accounts in the pull request.
 func (r *reviewed) names() []string {
 	names := []string{r.Author}
 	for i := range r.Commits {
@@ -115,8 +115,8 @@ func (r *reviewed) approved(commit string) (approvers int, lack string) {
 	return approvers, ""
 }
 
-// authors are who wrote the code, and last is when the last commit was made, in Unix seconds; or fault says what cannot be
-// told. Whoever opened the pull request is an author, unless the trail has its merge commit: who merges writes nothing.
+// authors returns the authors of the code and the time of the last commit in Unix seconds, or in fault what is unknown.
+// Whoever opened the pull request is an author, unless the trail has its merge commit.
 func (r *reviewed) authors(commit string) (authors []string, last float64, fault string) {
 	for _, one := range r.Commits {
 		if one.Timestamp == nil {
@@ -142,8 +142,8 @@ func (r *reviewed) authors(commit string) (authors []string, last float64, fault
 	return authors, last, ""
 }
 
-// approvals are the names of those who approved after a time, each once. Names alone, as older clients send them, say
-// neither when nor whether.
+// approvals are the distinct names of those who approved after a time. Older clients send names without state and time,
+// which do not count.
 func (r *reviewed) approvals(after float64) []string {
 	var names []string
 	for _, raw := range r.Approvers {

@@ -2,7 +2,7 @@ package attestation
 
 import "attestry/evidence"
 
-// GitCommit is a commit as requests carry it (docs/semantics.md 6.1).
+// GitCommit is a commit in requests (docs/semantics.md 6.1).
 type GitCommit struct {
 	_              struct{} `json:"-" additionalProperties:"true"`
 	SHA1           string   `json:"sha1"`
@@ -17,7 +17,7 @@ type GitCommit struct {
 	SignatureState *string  `json:"signature_state,omitempty" nullable:"true"`
 }
 
-// Evidence is the commit as it is kept. Its time is rounded, as all times are.
+// Evidence is the commit as it is stored, with a rounded time.
 func (c GitCommit) Evidence() evidence.GitCommit {
 	if c.Timestamp != nil {
 		c.Timestamp = new(evidence.RoundSeconds(*c.Timestamp))

@@ -7,33 +7,32 @@ import (
 	"attestry/evidence"
 )
 
-// maxRules bounds the rules of a type, and its summary.
+// maxRules bounds the rules of a type, and the items of its summary.
 const maxRules = 100
 
-// Definition is what a version of a custom type consists of.
+// Definition is the definition of a version of a custom type.
 type Definition struct {
-	// Schema is the JSON Schema of payloads; nil when there is none.
+	// Schema is the JSON Schema of payloads, or nil.
 	Schema json.RawMessage
 	// Rules are jq expressions, each of which must give true.
 	Rules []string
-	// Summary is compiled by Check only, to find out whether it can be.
+	// Summary is only compiled, by Check.
 	Summary []evidence.SummaryItem
 }
 
-// Verdict is what a definition says about a payload.
+// Verdict is the result of evaluating a payload by a definition.
 type Verdict struct {
 	Compliant bool
-	// Reasons name the rules that are not true, and why, for the log: they hold nothing of the payload.
+	// Reasons name the rules that are not true, and why. They are for the log and contain nothing of the payload.
 	Reasons []string
-	// Failed says of the first rule that is not true what it asks for, with the values that it compares.
+	// Failed describes the first rule that is not true, with the values that it compares.
 	Failed string
 }
 
-// Check returns an Invalid error that names each part of the definition that is wrong, and how; nil when payloads can be
-// evaluated by it.
+// Check returns an Invalid error with the faults of the definition, or nil if payloads can be evaluated by it.
 //
-// A hostile definition can make Check and Evaluate take any amount of time and memory. So they belong in a process of
-// their own: app/evaluation provides one.
+// A hostile definition can make Check and EvaluateBy take any amount of time and memory. So they must run in a child
+// process: app/evaluation provides one.
 func Check(definition Definition) error {
 	found := map[string]string{}
 	checkExpressions(found, "evaluator.rules", "", definition.Rules)
@@ -57,7 +56,7 @@ func Check(definition Definition) error {
 	return nil
 }
 
-// checkExpressions adds what is wrong with jq expressions: members of the items of a list, or items themselves.
+// checkExpressions adds the faults of jq expressions, which are the items of a list or a member of each item.
 func checkExpressions(found map[string]string, list, member string, expressions []string) {
 	if len(expressions) > maxRules {
 		found[list] = fmt.Sprintf("List should have at most %d items [input: %d]", maxRules, len(expressions))
@@ -71,10 +70,10 @@ func checkExpressions(found map[string]string, list, member string, expressions 
 	}
 }
 
-// EvaluateBy evaluates a payload by a schema, nil when there is none, and rules. A payload that does not fit the schema
-// is an Invalid error naming the places, as attestation_data followed by a JSON pointer. A rule counts as true only when
-// it gives true and nothing else, without an error and within the steps that a payload is allowed. ErrTooMuchWork means
-// that it takes too much work to compare the payload with the schema. Any other error means that a rule does not compile.
+// EvaluateBy evaluates a payload by a schema, which may be nil, and rules. A payload that does not fit the schema is an
+// Invalid error with the violations, by attestation_data followed by a JSON pointer. A rule is true only if it gives
+// true and nothing else, without an error and within the steps for a payload. ErrTooMuchWork means that it takes too
+// much work to compare the payload with the schema. Any other error means that a rule does not compile.
 func EvaluateBy(schema *Schema, rules []string, data json.RawMessage) (Verdict, error) {
 	payload, err := decode(data)
 	if err != nil {
@@ -94,7 +93,7 @@ func EvaluateBy(schema *Schema, rules []string, data json.RawMessage) (Verdict, 
 		}
 		if reason := run(code, budget, input); reason != "" {
 			if verdict.Compliant {
-				verdict.Failed = asked(source, input)
+				verdict.Failed = describeRule(source, input)
 			}
 			verdict.Compliant = false
 			verdict.Reasons = append(verdict.Reasons, fmt.Sprintf("rule %d %s", i+1, reason))

@@ -11,7 +11,7 @@ import (
 	"attestry/evidence/jsontext"
 )
 
-// dataField is where a payload is in the body of a request.
+// dataField is the member of a request's body that has the payload.
 const dataField = "attestation_data"
 
 // ReadData returns the payload in an attestation_data member: an object, a list, or JSON in a string (docs/semantics.md
@@ -33,7 +33,7 @@ func ReadData(member json.RawMessage) (json.RawMessage, error) {
 	if _, err := decode(data); err != nil {
 		return nil, err
 	}
-	// decode lets it pass, as earlier versions have stored such payloads.
+	// decode accepts repeated keys, as earlier versions have stored such payloads.
 	if path, key, repeated := jsontext.Repeated(data); repeated {
 		shown, err := json.Marshal(key)
 		if err != nil {
@@ -44,7 +44,7 @@ func ReadData(member json.RawMessage) (json.RawMessage, error) {
 	return data, nil
 }
 
-// decode reads a payload with its numbers as they are written.
+// decode reads a payload, with numbers as json.Number.
 func decode(data json.RawMessage) (any, error) {
 	switch {
 	case len(data) > MaxPayload:

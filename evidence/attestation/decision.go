@@ -11,7 +11,7 @@ type Decision struct {
 func (d *Decision) Compliant() bool { return d.IsCompliant }
 
 const (
-	// DecisionName and DecisionVersion name the one system type there is.
+	// DecisionName and DecisionVersion identify the only system type.
 	DecisionName    = "decision"
 	DecisionVersion = 1
 )
@@ -20,8 +20,8 @@ const (
 var DecisionSchema = json.RawMessage(`{"$schema":"http://json-schema.org/draft-07/schema#","type":"object",` +
 	`"properties":{"is_compliant":{"type":"boolean"}},"required":["is_compliant"]}`)
 
-// ReadDecision decodes what ReadData returned, or returns an Invalid error naming what is wrong in
-// attestation_data. Members beside is_compliant are let pass, as by the schema.
+// ReadDecision decodes the result of ReadData, or returns an Invalid error with the faults of attestation_data. Other
+// members than is_compliant are accepted, as by the schema.
 func ReadDecision(data json.RawMessage) (Decision, error) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(data, &members) != nil || members == nil {

@@ -6,17 +6,17 @@ import (
 	"unicode/utf8"
 )
 
-// The texts of findings, worded as clients know them (docs/semantics.md 1.8).
+// The texts of findings, which clients depend on (docs/semantics.md 1.8).
 const (
 	missingText = "Field required"
 	extraText   = "Extra inputs are not permitted"
 	objectText  = "Input should be a valid dictionary or object to extract fields from"
 )
 
-// maxShown is how many characters of a wrong value an answer shows.
+// maxShown bounds an invalid value in a finding, in characters.
 const maxShown = 200
 
-// shown is the end of a finding: the value it is about. Nil is an absent one.
+// shown is the end of a finding: the invalid value, nil if it is absent.
 func shown(raw json.RawMessage) string {
 	value := strings.TrimSpace(string(raw))
 	var text string

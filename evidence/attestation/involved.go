@@ -8,24 +8,24 @@ import (
 )
 
 const (
-	// DecidedBy is the annotation by which a decision that a service account reports says who made it (docs/semantics.md 18.14).
+	// DecidedBy is the annotation with the decider, if a service account reports the decision (docs/semantics.md 18.14).
 	DecidedBy = "decided_by"
-	// maxInvolved is how long an attestation's list of who had a part may be, in bytes.
+	// maxInvolved bounds evidence.Attestation.Involved, in bytes.
 	maxInvolved = 4 << 10
 )
 
-// NamesPeople reports whether an attestation says who wrote, approved or decided something.
+// NamesPeople reports whether an attestation names authors, approvers or deciders.
 func NamesPeople(a *evidence.Attestation) bool {
 	return a.Override == nil && (a.Type == evidence.TypePullRequest || a.Type == evidence.TypeDecision)
 }
 
-// Review notes who wrote, approved or decided something, by the accounts of people, and how many others approved a pull
-// request (docs/semantics.md 18.12 to 18.14). commit is that of the trail, "" if it is not known.
+// Review sets the people, the involved and the approvals of an attestation, by the accounts of people
+// (docs/semantics.md 18.12 to 18.14). commit is that of the trail, "" if unknown.
 func Review(a *evidence.Attestation, accounts evidence.Accounts, commit string) {
 	if !NamesPeople(a) {
 		return
 	}
-	found, _ := pullRequestsOf(a) // those that cannot be read name nobody
+	found, _ := pullRequestsOf(a) // none if they cannot be read
 	identify(a, accounts, decider(a))
 	for i := range found {
 		identify(a, accounts, found[i].names()...)
@@ -36,7 +36,7 @@ func Review(a *evidence.Attestation, accounts evidence.Accounts, commit string) 
 	a.Involved = Involved(a, commit)
 }
 
-// identify notes which people have some accounts.
+// identify adds the people who have the named accounts.
 func identify(a *evidence.Attestation, accounts evidence.Accounts, names ...string) {
 	for _, name := range names {
 		if person, ok := accounts[strings.ToLower(name)]; ok {
@@ -48,7 +48,7 @@ func identify(a *evidence.Attestation, accounts evidence.Accounts, names ...stri
 	}
 }
 
-// decider is the account of who made a decision, "" if that is not known, or for other types.
+// decider is the account of the person who made a decision, "" if unknown or for other types.
 func decider(a *evidence.Attestation) string {
 	switch {
 	case a.Type != evidence.TypeDecision:
@@ -59,8 +59,8 @@ func decider(a *evidence.Attestation) string {
 	return a.ReportedBy
 }
 
-// Involved says who had a part in what an attestation says, as its field of that name does. A pull request of which it is
-// not known who wrote it makes a line that begins with "unknown". commit is that of the trail, "" if it is not known.
+// Involved computes the attestation's field of that name. A pull request whose authors are not known has a line that
+// begins with "unknown". commit is that of the trail, "" if unknown.
 func Involved(a *evidence.Attestation, commit string) string {
 	var lines []string
 	add := func(part string, people ...string) {
@@ -71,7 +71,7 @@ func Involved(a *evidence.Attestation, commit string) string {
 		}
 	}
 	add(evidence.PartDecided, a.People.Person(decider(a)))
-	found, _ := pullRequestsOf(a) // those that cannot be read lack approvals
+	found, _ := pullRequestsOf(a) // none if they cannot be read: there are no approvals either
 	for i := range found {
 		authors, last, fault := found[i].authors(commit)
 		add(evidence.PartWrote, authors...)

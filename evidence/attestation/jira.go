@@ -7,7 +7,7 @@ type JiraItem struct {
 	IssueID     string `json:"issue_id"`
 	IssueURL    string `json:"issue_url" format:"uri-reference"`
 	IssueExists bool   `json:"issue_exists"`
-	// IssueFields are kept as they were sent.
+	// IssueFields are stored as they were sent.
 	IssueFields map[string]json.RawMessage `json:"issue_fields,omitempty"`
 }
 
@@ -15,7 +15,7 @@ type jiraRule []struct {
 	Exists bool `json:"issue_exists"`
 }
 
-// Compliant reports whether there are issues, and all of them exist.
+// Compliant reports whether there are issues and all of them exist.
 func (r *jiraRule) Compliant() bool {
 	for _, item := range *r {
 		if !item.Exists {

@@ -6,7 +6,7 @@ import (
 	"attestry/evidence"
 )
 
-// JUnitResult is what one JUnit test suite came to.
+// JUnitResult is the result of a JUnit test suite.
 type JUnitResult struct {
 	Name     string  `json:"name"`
 	Failures int64   `json:"failures"`
@@ -14,7 +14,7 @@ type JUnitResult struct {
 	Skipped  int64   `json:"skipped"`
 	Total    int64   `json:"total"`
 	Duration float64 `json:"duration" doc:"Seconds."`
-	// Timestamp is when the suite ran; nil when unknown.
+	// Timestamp is when the suite ran, nil if unknown.
 	Timestamp *float64 `json:"timestamp,omitempty" nullable:"true" doc:"Unix seconds."`
 }
 
@@ -23,10 +23,10 @@ type junitRule []struct {
 	Errors   int64 `json:"errors"`
 }
 
-// Compliant reports whether no suite has failures or errors, also of no suites (docs/semantics.md 6.3).
+// Compliant reports whether no suite has failures or errors; it is true without suites (docs/semantics.md 6.3).
 func (r *junitRule) Compliant() bool {
 	for _, suite := range *r {
-		// Not the sum, in which a negative count could hide a failure.
+		// In a sum, a negative count could hide a failure.
 		if suite.Failures != 0 || suite.Errors != 0 {
 			return false
 		}

@@ -9,12 +9,12 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// checkLoops refuses a schema that applies itself to the same value, as {"$ref":"#"} does: its evaluation would not end.
-// A schema may recur by way of members or items, since values end.
+// checkLoops refuses a schema that applies itself to the same value, as {"$ref":"#"} does: its evaluation would not
+// end. A schema may refer to itself for members or items, since values are finite.
 func checkLoops(root *jsonschema.Schema) error {
 	var path []*jsonschema.Schema
 	finished := map[*jsonschema.Schema]bool{nil: true} // no loop can be reached from these
-	// find returns the schemas of a loop that can be reached, the first one again at the end; nil when there is none.
+	// find returns the schemas of a reachable loop, with the first one again at the end; nil if there is none.
 	var find func(part *jsonschema.Schema) []*jsonschema.Schema
 	find = func(part *jsonschema.Schema) []*jsonschema.Schema {
 		if finished[part] {
@@ -45,12 +45,12 @@ func checkLoops(root *jsonschema.Schema) error {
 	return nil
 }
 
-// locationOf is where a schema is within the type's schema, as references name it.
+// locationOf is the location of a schema within the type's schema, in the form of references.
 func locationOf(part *jsonschema.Schema) string {
 	return cut(strings.TrimPrefix(part.Location, schemaURL))
 }
 
-// reachable returns a schema with all that it consists of and refers to, by location.
+// reachable returns a schema with all its subschemas and those that it refers to, sorted by location.
 func reachable(root *jsonschema.Schema) []*jsonschema.Schema {
 	var found []*jsonschema.Schema
 	seen := map[*jsonschema.Schema]bool{nil: true}
@@ -70,9 +70,9 @@ func reachable(root *jsonschema.Schema) []*jsonschema.Schema {
 	return found
 }
 
-// appliedToSame returns the schemas that a schema applies to the same value; nil ones among them are absent keywords. Of
-// a $dynamicRef it is the first target: others depend on the schemas passed on the way. The library treats a loop by way
-// of another target as a violation, which a "not" or an alternative can turn into a fit.
+// appliedToSame returns the schemas that a schema applies to the same value; absent keywords are nil. For a $dynamicRef
+// it is the static target: others depend on the path of evaluation. The library treats a loop through another target as
+// a violation, which a "not" or an alternative can turn into a match.
 func appliedToSame(part *jsonschema.Schema) []*jsonschema.Schema {
 	parts := []*jsonschema.Schema{part.Ref, part.RecursiveRef, part.Not, part.If, part.Then, part.Else}
 	if part.DynamicRef != nil {
@@ -88,8 +88,8 @@ func appliedToSame(part *jsonschema.Schema) []*jsonschema.Schema {
 	return parts
 }
 
-// appliedToEach returns the schemas that a schema may apply to every member, to every name of one, or to every item; nil
-// ones among them are absent keywords.
+// appliedToEach returns the schemas that a schema may apply to every member, every name of a member, or every item;
+// absent keywords are nil.
 func appliedToEach(part *jsonschema.Schema) []*jsonschema.Schema {
 	parts := []*jsonschema.Schema{part.PropertyNames, part.UnevaluatedProperties, part.Contains, part.Items2020, part.UnevaluatedItems}
 	parts = slices.AppendSeq(parts, maps.Values(part.PatternProperties))

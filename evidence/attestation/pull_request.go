@@ -41,7 +41,7 @@ type pullRequestRule []json.RawMessage
 // Compliant reports whether there is a pull request; its state and its approvals do not matter.
 func (r *pullRequestRule) Compliant() bool { return len(*r) > 0 }
 
-// summarizedPullRequest is what the summary says of a pull request of either version.
+// summarizedPullRequest has the members of a pull request, of either version, that the summary shows.
 type summarizedPullRequest struct {
 	URL       string
 	Author    string
@@ -67,7 +67,7 @@ func summarizePullRequests(found []summarizedPullRequest) []string {
 	return lines
 }
 
-// others are the approvers who are not the author. Older clients send their names alone.
+// others are the approvers who are not the author. Older clients send only their names.
 func (p *summarizedPullRequest) others() []string {
 	var others []string
 	for _, raw := range p.Approvers {

@@ -10,7 +10,7 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// MaxRule is the greatest rule or expression, in bytes.
+// MaxRule bounds a rule or expression, in bytes.
 const MaxRule = 10_000
 
 // compileRule compiles jq. The error is for the client.
@@ -36,17 +36,17 @@ func compileRule(source string) (code *gojq.Code, err error) {
 	return gojq.Compile(query)
 }
 
-// member is a path to a member of the input, in a rule that has nothing but paths, values and operators.
-var member = regexp.MustCompile(`(?:\.[A-Za-z_][A-Za-z0-9_]*)+`)
+// memberPath is the path of a member of the input, in a rule of paths, values and operators only.
+var memberPath = regexp.MustCompile(`(?:\.[A-Za-z_][A-Za-z0-9_]*)+`)
 
-// asked says what a rule asks for. Where it compares members of the input, it says what they are.
-func asked(source string, input any) string {
+// describeRule describes a rule that is not true. If it only compares members of the input, it lists their values.
+func describeRule(source string, input any) string {
 	said := "the rule asks for " + source
 	if strings.ContainsAny(source, `|[]{}();$"?`) {
 		return said
 	}
 	var values []string
-	for _, path := range slices.Compact(member.FindAllString(source, -1)) {
+	for _, path := range slices.Compact(memberPath.FindAllString(source, -1)) {
 		value := input
 		for _, step := range strings.Split(path[1:], ".") {
 			object, _ := value.(map[string]any)
@@ -63,7 +63,7 @@ func asked(source string, input any) string {
 	return strings.Join(append(values, said), ", ")
 }
 
-// run returns why a rule does not give true alone, for the log, or "".
+// run returns why a rule does not give exactly true, for the log, or "".
 func run(code *gojq.Code, budget *steps, input any) (reason string) {
 	defer func() {
 		if recover() != nil {

@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// schemaURL names a type's schema to the library; references are resolved against it, and nothing is ever fetched.
+	// schemaURL is the base URL of references in a type's schema. Nothing is ever fetched.
 	schemaURL = "attestation-type:///type_schema"
-	// maxSubschemas bounds the objects of a schema: compiling takes the square of their number, here 0.2 s.
+	// maxSubschemas bounds the objects of a schema. The time to compile it is quadratic in their number, here 0.2 s.
 	maxSubschemas = 5000
 )
 
-// notApplicable is for a payload whose type has a schema that cannot be evaluated.
+// notApplicable is the finding for a payload whose type has a schema that cannot be evaluated.
 const notApplicable = "The type's schema cannot be applied to it"
 
-// refusedLoader keeps schemas from reaching out of themselves. The drafts of JSON Schema are known without it.
+// refusedLoader refuses references out of a schema. The drafts of JSON Schema are built into the library.
 type refusedLoader struct{}
 
 func (refusedLoader) Load(url string) (any, error) {
@@ -38,9 +38,9 @@ type Schema struct {
 	work *work
 }
 
-// CompileSchema compiles a schema that payloads are evaluated by. One that may loop is an Invalid error, since a loop under
-// a "not" can make a payload fit; earlier versions stored such schemas. ErrTooMuchWork is for one that takes too much to
-// be compiled. Any other error means that the schema does not compile.
+// CompileSchema compiles a schema for the evaluation of payloads. A schema that may loop is an Invalid error, since a
+// loop under a "not" can make a payload fit; earlier versions stored such schemas. ErrTooMuchWork means that it takes
+// too much memory to compile. Any other error means that the schema does not compile.
 func CompileSchema(source json.RawMessage) (*Schema, error) {
 	schema, err := compileSchema(source)
 	if errors.Is(err, pattern.ErrFull) {
@@ -52,8 +52,8 @@ func CompileSchema(source json.RawMessage) (*Schema, error) {
 	if err := checkLoops(schema.root); err != nil {
 		return nil, evidence.ValidationError(map[string]string{dataField: notApplicable})
 	}
-	// The library checks a part's format before the parts within, so a format counts how often the part is applied. What it
-	// does before, such as comparing with an enum, counts for the part around.
+	// The library checks the format of a part before its subschemas, so a format can count the applications of the part.
+	// Work that precedes the format, such as comparing with an enum, is counted by the enclosing part.
 	for _, part := range reachable(schema.root) {
 		part.Format = schema.work.countedFormat(part)
 	}
@@ -95,7 +95,7 @@ func compileSchema(source json.RawMessage) (schema *Schema, err error) {
 	return &Schema{root, work}, nil
 }
 
-// decodeSchema decodes what can be compiled in good time.
+// decodeSchema decodes a schema that is small enough to be compiled.
 func decodeSchema(source json.RawMessage) (any, error) {
 	if jsontext.NestsDeeper(source, MaxDepth) {
 		return nil, errors.New("nests too deep")
@@ -132,12 +132,12 @@ func countObjects(value any) int {
 	return count
 }
 
-// schemaFault words what is wrong with a schema, with its location.
+// schemaFault describes an error of a schema, with its location.
 func schemaFault(err error, document any) string {
 	var broken *jsonschema.SchemaValidationError
 	var invalid *jsonschema.ValidationError
 	if errors.As(err, &broken) && errors.As(broken.Err, &invalid) {
-		// A violation deepest in the value is most likely of the alternative that was meant.
+		// The deepest violation most likely belongs to the alternative that was meant.
 		found := violations(invalid, document)
 		at := slices.MaxFunc(slices.Sorted(maps.Keys(found)), func(a, b string) int {
 			return strings.Count(a, "/") - strings.Count(b, "/")
@@ -147,7 +147,7 @@ func schemaFault(err error, document any) string {
 	return cut(strings.ReplaceAll(err.Error(), schemaURL, ""))
 }
 
-// validate returns what does not fit, as one Invalid error naming the places, or ErrTooMuchWork.
+// validate returns an Invalid error with all violations, or ErrTooMuchWork.
 func validate(schema *Schema, payload any) (err error) {
 	schema.work.left = schema.work.most
 	defer func() {

@@ -9,9 +9,9 @@ import (
 	"attestry/evidence"
 )
 
-// SnykResultsSummary is what a Snyk scan found, as clients send it.
+// SnykResultsSummary is the result of a Snyk scan, as clients send it.
 type SnykResultsSummary struct {
-	// SchemaVersion is 1 when absent.
+	// SchemaVersion is 1 if absent.
 	SchemaVersion *int64              `json:"schema_version,omitempty" default:"1"`
 	Tool          SnykTool            `json:"tool"`
 	Results       []ProjectScanResult `json:"results"`
@@ -23,7 +23,7 @@ type SnykTool struct {
 	Version string `json:"version"`
 }
 
-// ProjectScanResult is what was found in one project. The lists may be left out.
+// ProjectScanResult has the findings in one project. The lists may be left out.
 type ProjectScanResult struct {
 	ProcessedScanResult
 	Low    []FoundIssue `json:"low,omitempty" nullable:"true"`
@@ -44,18 +44,18 @@ type FoundIssue struct {
 type IssueLocation struct {
 	_   struct{} `json:"-" additionalProperties:"true"`
 	URI string   `json:"uri"`
-	// Lines are left out by clients that do not know them (docs/semantics.md 6.3).
+	// Lines may be left out by clients (docs/semantics.md 6.3).
 	Lines string `json:"lines,omitempty"`
 }
 
-// ProcessedSnykResults is what answers show of a scan: counts without issues (docs/semantics.md 6.3).
+// ProcessedSnykResults is a scan in responses: counts without issues (docs/semantics.md 6.3).
 type ProcessedSnykResults struct {
 	SchemaVersion int64                 `json:"schema_version"`
 	Tool          SnykTool              `json:"tool"`
 	Results       []ProcessedScanResult `json:"results"`
 }
 
-// ProcessedScanResult is the counts of one project.
+// ProcessedScanResult has the counts of one project.
 type ProcessedScanResult struct {
 	LowCount    int64 `json:"low_count"`
 	MediumCount int64 `json:"medium_count"`
@@ -78,12 +78,12 @@ type snykRule struct {
 	Results []ProcessedScanResult `json:"results"`
 }
 
-// Compliant reports whether nothing was found, of whatever severity.
+// Compliant reports whether nothing was found, of any severity.
 func (r *snykRule) Compliant() bool {
 	return !slices.ContainsFunc(r.Results, func(project ProcessedScanResult) bool { return project != ProcessedScanResult{} })
 }
 
-// Found says what a scan found: how much, and the gravest issues, which ProcessSnyk leaves out.
+// Found describes the result of a scan: the counts, and the most severe issues, which ProcessSnyk leaves out.
 func (s *SnykResultsSummary) Found() string {
 	var high, medium, low []FoundIssue
 	for _, project := range s.Results {

@@ -8,7 +8,7 @@ import (
 	"attestry/evidence"
 )
 
-// SonarResults is what a Sonar analysis came to. Other members, such as branch, are kept.
+// SonarResults is the result of a Sonar analysis. Other members, such as branch, are kept.
 type SonarResults struct {
 	_          struct{}     `json:"-" additionalProperties:"true"`
 	ServerURL  *string      `json:"serverUrl,omitempty" nullable:"true" format:"uri-reference"`
@@ -18,7 +18,7 @@ type SonarResults struct {
 	Revision   string       `json:"revision"`
 	ChangedAt  *string      `json:"changedAt,omitempty" nullable:"true"`
 	Project    SonarProject `json:"project"`
-	// QualityGate is nil when the project has none.
+	// QualityGate is nil if the project has none.
 	QualityGate *QualityGate `json:"qualityGate,omitempty"`
 	raw         json.RawMessage
 }
@@ -31,7 +31,7 @@ type SonarProject struct {
 	URL  string   `json:"url" format:"uri-reference"`
 }
 
-// QualityGate is the gate that judged the analysis; null for none.
+// QualityGate is the quality gate of the analysis; null for none.
 type QualityGate struct {
 	_          struct{}               `json:"-" additionalProperties:"true" nullable:"true"`
 	Name       *string                `json:"name,omitempty" nullable:"true"`
@@ -50,7 +50,7 @@ type QualityGateCondition struct {
 	OnLeakPeriod   *bool    `json:"onLeakPeriod,omitempty" nullable:"true"`
 }
 
-// UnmarshalJSON decodes the named members and keeps all.
+// UnmarshalJSON decodes the known members and keeps the JSON.
 func (s *SonarResults) UnmarshalJSON(data []byte) error {
 	type plain SonarResults
 	var decoded plain
@@ -62,7 +62,7 @@ func (s *SonarResults) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// MarshalJSON gives back what was decoded.
+// MarshalJSON returns the JSON that was decoded.
 func (s SonarResults) MarshalJSON() ([]byte, error) {
 	if s.raw != nil {
 		return s.raw, nil
@@ -77,7 +77,7 @@ type sonarRule struct {
 	} `json:"qualityGate"`
 }
 
-// Compliant reports whether the quality gate says OK. Without a gate it is false (docs/semantics.md 6.3).
+// Compliant reports whether the status of the quality gate is OK. Without a gate it is false (docs/semantics.md 6.3).
 func (r *sonarRule) Compliant() bool { return IsSonarOK(r.Gate.Status) }
 
 // IsSonarOK reports whether the status of a quality gate makes an attestation compliant.

@@ -12,12 +12,11 @@ import (
 	"attestry/evidence"
 )
 
-// maxFinding is how many bytes a Finding has before it is cut.
+// maxFinding bounds a Finding before its ellipsis, in bytes.
 const maxFinding = 200
 
-// Finding says in one line why the verdict of an attestation is what it is: who overrode it and why, or what failed. It is
-// "" for what is compliant by itself. failed is what is known to have failed, "" to tell by the payload or else by the
-// description.
+// Finding explains the verdict of an attestation in one line: who overrode it and why, or what failed. It is "" for a
+// compliant attestation that is not an override. failed is what failed, "" if only the payload or description has it.
 func Finding(a *evidence.Attestation, failed string) string {
 	switch {
 	case a.Override != nil:
@@ -34,9 +33,9 @@ func oneLine(text string) string {
 	return evidence.Shorten(strings.Join(strings.Fields(text), " "), maxFinding)
 }
 
-// Summary sums up for people what an attestation of a recorded type found, one element a line. It begins with the finding,
-// unless the payload says the same, or it is that of an override, whose reason is shown beside it. It returns nil for what
-// has neither, and for payloads of earlier forms.
+// Summary sums up an attestation of a recorded type for people, one element per line. It begins with the finding,
+// unless the payload has the same or the attestation is an override, whose reason is shown elsewhere. It is nil without
+// a finding and a readable payload.
 func Summary(recorded, finding string, override bool, payload map[string]json.RawMessage) []string {
 	lines := summarize(recorded, payload)
 	switch {
@@ -59,7 +58,7 @@ func summarize(recorded string, payload map[string]json.RawMessage) []string {
 	return of.Summarize(payload[of.Member])
 }
 
-// firstOf names the first things of a list, and how many more there are.
+// firstOf lists the first elements, and how many more there are.
 func firstOf(all []string) string {
 	const most = 3
 	if len(all) <= most {
@@ -68,7 +67,7 @@ func firstOf(all []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), len(all)-most)
 }
 
-// summarizeData lists the members of a custom type's data that are no lists or objects.
+// summarizeData lists the members of a custom type's data, without the contents of lists and objects.
 func summarizeData(payload json.RawMessage) []string {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(payload, &members) != nil {

@@ -1,6 +1,6 @@
-// Package attestation holds the payloads of the attestation types, as clients send them, and the rules that evaluate
-// them (docs/semantics.md 6.3 and 8.2). Struct tags beside the JSON ones describe payloads for the documentation and
-// the validation of requests. A generic attestation has no payload: its verdict is the reported is_compliant.
+// Package attestation has the payloads of the attestation types, as clients send them, and the rules that evaluate them
+// (docs/semantics.md 6.3 and 8.2). Struct tags other than json are for the documentation and the validation of
+// requests. A generic attestation has no payload: its verdict is the reported is_compliant.
 package attestation
 
 import (
@@ -13,22 +13,22 @@ import (
 
 // Type is a built-in attestation type: a row of Types.
 type Type struct {
-	// Name is the one that templates and policies use.
+	// Name is the name in templates and policies.
 	Name string
-	// Recorded is the type of the attestations that are recorded.
+	// Recorded is the Type of stored attestations.
 	Recorded string
-	// AnswerVersion is the version of answers that show such an attestation.
+	// AnswerVersion is the version of the response for such an attestation.
 	AnswerVersion int
 	// Member is the member of the payload that the type's rule reads, "" if the verdict is reported.
 	Member string
-	// NewRuleInput makes what that member is decoded to. It is nil without a Member.
+	// NewRuleInput makes the value that Member is decoded to. It is nil without a Member.
 	NewRuleInput func() RuleInput
-	// Summarize sums the member up for people, one element a line. It returns nil for payloads of another
-	// form than those that are recorded now. It is nil for types that are shown by their verdict alone.
+	// Summarize sums up the member for people, one element per line. It returns nil for payloads of earlier forms. It is
+	// nil for types whose verdict is all there is to show.
 	Summarize func(payload json.RawMessage) []string
 }
 
-// RuleInput is a pointer to what a type's rule reads of a payload, and no more: what else is stored may have any form.
+// RuleInput is a pointer to the members of a payload that a rule reads. The rest of a stored payload may have any form.
 type RuleInput interface {
 	// Compliant applies the rule.
 	Compliant() bool
@@ -45,10 +45,10 @@ var Types = []Type{
 	{Name: DecisionName, Recorded: evidence.TypeDecision, AnswerVersion: 1, Member: DataMember, NewRuleInput: inputOf[Decision]},
 }
 
-// DataMember is the member of the payload with what a custom or system type evaluates.
+// DataMember is the member of the payload that a custom or system type evaluates.
 const DataMember = "attestation_data"
 
-// inputOf makes a rule input, whose pointer has the method.
+// inputOf makes a RuleInput of a type whose pointer implements it.
 func inputOf[T any, P interface {
 	*T
 	RuleInput
@@ -95,8 +95,8 @@ func Names() []string {
 }
 
 const (
-	// MaxPayload is the greatest payload that is judged, in bytes of JSON.
+	// MaxPayload bounds a payload that is evaluated, in bytes of JSON.
 	MaxPayload = 1 << 20
-	// MaxDepth is how deep a payload may nest. Evaluation recurses, and Go ends a process whose stack is too large.
+	// MaxDepth bounds the nesting of a payload. Evaluation recurses, and Go ends a process whose stack is too large.
 	MaxDepth = 100
 )

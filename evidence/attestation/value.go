@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// maxDigits bounds numbers. Exact ones take the square of their length.
+// maxDigits bounds numbers, because the time to parse exact ones is quadratic in their length.
 const maxDigits = 400
 
 var errBadNumber = errors.New("number out of range")
 
-// checkNumbers returns an error and the JSON pointer of the first number beyond the limits.
+// checkNumbers returns an error and the JSON pointer of a number beyond the limits.
 func checkNumbers(value any) (at string, err error) {
 	switch value := value.(type) {
 	case json.Number:
@@ -50,7 +50,7 @@ func checkNumber(digits string) error {
 	return nil
 }
 
-// normalize makes a new value with the numbers of jq. Integers stay exact.
+// normalize copies a value with the number types of jq. Integers stay exact.
 func normalize(value any) any {
 	switch value := value.(type) {
 	case json.Number:

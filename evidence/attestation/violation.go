@@ -17,17 +17,17 @@ import (
 )
 
 const (
-	// maxViolations bounds the places of one value that are reported, and maxViolationBytes
-	// is how many bytes of JSON pointers and texts there are before no more are added.
+	// maxViolations bounds the locations that are reported for one value, and maxViolationBytes the size of their JSON
+	// pointers and texts, but for the last one.
 	maxViolations     = 100
 	maxViolationBytes = 32 << 10
-	// maxAlternatives bounds what is reported of one location, and maxChoices the values that one report lists.
+	// maxAlternatives bounds the texts for one location, and maxChoices the values that one text lists.
 	maxAlternatives = 5
 	maxChoices      = 50
 )
 
-// violations words what of a value does not fit a schema, by JSON pointer. Where several things are wrong with one
-// place, as with alternatives none of which fit, the text has all of them.
+// violations describes the violations of a schema by a value, by JSON pointer. The text of a location has all of its
+// violations, such as one for each alternative.
 func violations(invalid *jsonschema.ValidationError, value any) map[string]string {
 	c := collector{value: value, texts: map[string][]string{}, inputs: map[string]string{}}
 	queue := []*jsonschema.ValidationError{invalid}
@@ -50,7 +50,7 @@ type collector struct {
 
 func (c *collector) full() bool { return len(c.texts) >= maxViolations || c.size >= maxViolationBytes }
 
-// collect adds what an error says itself, or else returns its causes.
+// collect adds the violation of an error, or returns its causes.
 func (c *collector) collect(invalid *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	location := invalid.InstanceLocation
 	switch k := invalid.ErrorKind.(type) {
@@ -65,7 +65,7 @@ func (c *collector) collect(invalid *jsonschema.ValidationError) []*jsonschema.V
 	case *kind.PropertyNames:
 		c.add("The name of the member should fit the schema's 'propertyNames'", location, k.Property)
 	case *kind.Contains, *kind.MinContains:
-		// The causes say of each item why it is not the one that is looked for.
+		// The causes are the mismatches of each item.
 		c.add(describe(invalid), location)
 	default:
 		if len(invalid.Causes) > 0 {
@@ -91,7 +91,7 @@ func (c *collector) add(text string, location []string, member ...string) {
 	c.size += len(at) + len(text) + len(input)
 }
 
-// shownAt is the end of a finding: the value at a location. What has members of its own is only hinted at.
+// shownAt is the end of a finding: the value at a location. Objects and lists are abbreviated.
 func shownAt(value any, steps []string) string {
 	for _, step := range steps {
 		switch parent := value.(type) {
@@ -119,7 +119,7 @@ func shownAt(value any, steps []string) string {
 	}
 }
 
-// describe words what was expected of a value.
+// describe returns the text of a violation.
 func describe(invalid *jsonschema.ValidationError) string {
 	switch k := invalid.ErrorKind.(type) {
 	case *kind.Type:
@@ -162,7 +162,7 @@ func describe(invalid *jsonschema.ValidationError) string {
 	}
 }
 
-// typeNames are the types of JSON that clients know by other names.
+// typeNames are the types of JSON that have other names in findings.
 var typeNames = map[string]string{"null": "None", "array": "a valid list", "object": "a valid dictionary"}
 
 func describeType(name string) string { return cmp.Or(typeNames[name], "a valid "+name) }
@@ -186,7 +186,7 @@ func describeNumber(number *big.Rat) string {
 	return strconv.FormatFloat(float, 'g', -1, 64)
 }
 
-// either lists choices, the last one after an or.
+// either lists choices, the last one after "or".
 func either[T any](choices []T, describe func(T) string) string {
 	choices = choices[:min(len(choices), maxChoices)]
 	texts := make([]string, 0, len(choices))
@@ -200,7 +200,7 @@ func either[T any](choices []T, describe func(T) string) string {
 	return strings.Join(texts[:last], ", ") + " or " + texts[last]
 }
 
-// pointer is the JSON pointer (RFC 6901) that takes these steps.
+// pointer is the JSON pointer (RFC 6901) of the steps.
 func pointer(steps ...string) string {
 	var at jsontext.Pointer
 	for _, step := range steps {

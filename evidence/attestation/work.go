@@ -9,30 +9,30 @@ import (
 )
 
 const (
-	// maxWork bounds how often parts of a schema are applied to values, for one payload. Parts that refer to each
-	// other can multiply that without bound. It is counted, not timed, so that equal payloads get equal answers. The
-	// largest payload has half a million values.
+	// maxWork bounds how often subschemas are applied to values, for one payload. Subschemas that refer to each other can
+	// multiply the number without bound. It is counted, not timed, so that equal payloads get equal results. The largest
+	// payload has half a million values.
 	maxWork = 5_000_000
-	// matchSteps is how many steps of a regular expression, by character and instruction, count as one part.
+	// matchSteps is the number of steps of a regular expression, by character and instruction, that count as one.
 	matchSteps = 200
-	// maxPatterns bounds what the regular expressions of a schema take up together, in bytes.
+	// maxPatterns bounds the regular expressions of a schema together, in bytes of memory.
 	maxPatterns = 16 << 20
 )
 
-// ErrTooMuchWork is for a payload, or a schema, that takes more work than is allowed.
+// ErrTooMuchWork is the error for a payload or a schema that takes more work than the limit.
 var ErrTooMuchWork = errors.New("comparing the payload with the schema takes too much work")
 
-// work counts what is done for one payload, which may be most.
+// work is the budget for one payload: the limit and what is left of it.
 type work struct{ most, left int }
 
-// do counts, and panics with ErrTooMuchWork at the limit: the library has no other way out.
+// do spends work. At the limit it panics with ErrTooMuchWork, because the library cannot be stopped in another way.
 func (w *work) do(n int) {
 	if w.left -= n; w.left < 0 {
 		panic(ErrTooMuchWork)
 	}
 }
 
-// countedFormat is the format of a part of a schema, which also counts what is done to apply the part.
+// countedFormat is the format of a part of a schema. It also counts the work of applying the part.
 func (w *work) countedFormat(part *jsonschema.Schema) *jsonschema.Format {
 	format := part.Format
 	if format == nil {
@@ -55,7 +55,7 @@ func (w *work) countedFormat(part *jsonschema.Schema) *jsonschema.Format {
 	}}
 }
 
-// costOf is what it costs at most to begin to apply parts; nil ones are absent.
+// costOf is an upper bound of the work to begin to apply parts; absent ones are nil.
 func costOf(parts ...*jsonschema.Schema) int {
 	cost := 0
 	for _, part := range parts {

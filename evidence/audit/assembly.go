@@ -9,24 +9,24 @@ import (
 	"attestry/evidence/period"
 )
 
-// AskedInterval is how much AskedAt may be behind, in seconds, so that few reads of a package write.
+// AskedInterval is the precision of AskedAt, in seconds: most reads of a package then need no write.
 const AskedInterval = 3600.0
 
-// killedReason is the reason of an assembly whose last worker reported none.
+// killedReason is the reason of an assembly whose last worker ended without storing one.
 const killedReason = "The worker ended while it assembled the package."
 
-// Assembly is what is known about a subject's package: whether one is requested, and the last one.
+// Assembly is the state of a subject's package: its requests, and the last package that was assembled.
 type Assembly struct {
-	// ID says what the package is of; the members below say it in parts.
+	// ID is made of the kind and the members below that name the subject.
 	ID   string `json:"id"`
 	Org  string `json:"org"`
 	Kind Kind   `json:"kind"`
 	Flow string `json:"flow"` // id
-	// Trail is a name. Fingerprint and Attestation, an id, are set for packages of these kinds.
+	// Trail is a name. Fingerprint and Attestation, an id, are set for packages of artifacts and attestations.
 	Trail       string `json:"trail,omitempty"`
 	Fingerprint string `json:"fingerprint,omitempty"`
 	Attestation string `json:"attestation,omitempty"`
-	// Period is the name of the audit that a bundle is of, and Draw the sample in it.
+	// Period is the name of the audit of a bundle, and Draw its sample.
 	Period string       `json:"period,omitempty"`
 	Draw   *period.Draw `json:"draw,omitempty"`
 	// OrgName is the organization's name when the package was last requested.
@@ -34,19 +34,19 @@ type Assembly struct {
 
 	// Trace is the reference to the trace of the last request.
 	Trace string `json:"trace,omitempty"`
-	// Wanted counts the requests: a package of WantedState, or of a later state. Answered is
-	// the last of these numbers that a package was assembled for, or that failed.
+	// Wanted is the number of the last request, which is for a package of WantedState or a later state. Answered is the
+	// number of the last request that has succeeded or failed.
 	Wanted      int64  `json:"wanted"`
 	WantedState string `json:"wanted_state"`
 	Answered    int64  `json:"answered"`
-	// Status is how far the assembly is; nothing is due once all requests are answered.
+	// Status is that of the job; nothing is due once all requests are answered.
 	job.Status
-	// Failure is set when the last request has failed, until a client has read it or asks again.
+	// Failure is set when the last request has failed, until a client has read it or requests a package again.
 	Failure *Failure `json:"failure,omitempty"`
 
-	// Ready is the last package that was assembled, nil if there is none or nobody has requested it for long.
+	// Ready is the last package that was assembled, nil if there is none or it has expired.
 	Ready *Assembled `json:"ready,omitempty"`
-	// AskedAt is when a ready package was last requested, in Unix seconds, exact to AskedInterval.
+	// AskedAt is when the ready package was last requested, in Unix seconds, with the precision of AskedInterval.
 	AskedAt float64 `json:"asked_at,omitempty"`
 	// Replaced are earlier packages whose objects are still stored.
 	Replaced []ReplacedObject `json:"replaced,omitempty"`
@@ -65,22 +65,22 @@ func (a *Assembly) ObjectKeys() []string {
 type Assembled struct {
 	// Request is the number of the request that it answers.
 	Request int64 `json:"request"`
-	// State is that of the facts: a package of another state is assembled anew. So is one that shows
-	// something else than Shown of these controls and environments.
+	// State is the digest of the facts, and Shown that of the controls and environments. If one of them has changed, the
+	// package is assembled again.
 	State        string   `json:"state"`
 	Shown        string   `json:"shown"`
 	Controls     []string `json:"controls,omitempty"`     // identifiers
 	Environments []string `json:"environments,omitempty"` // ids
 	Archive      Stored   `json:"archive"`
-	// Report is the report of a trail by itself, nil for other packages.
+	// Report is the separate report of a trail, nil for other packages.
 	Report *Stored `json:"report,omitempty"`
-	// Lost is how many evidence files the object store had lost.
+	// Lost is the number of evidence files that the object store had lost.
 	Lost int `json:"lost,omitempty"`
 	// At is when it was assembled, in Unix seconds.
 	At float64 `json:"at"`
 }
 
-// objects are the keys of its objects, none of no package.
+// objects are the keys of its objects, none for nil.
 func (a *Assembled) objects() []string {
 	switch {
 	case a == nil:
@@ -91,35 +91,35 @@ func (a *Assembled) objects() []string {
 	return []string{a.Archive.Object, a.Report.Object}
 }
 
-// Failure is why no package of a state could be assembled, in words for clients.
+// Failure is why no package of a state could be assembled. Clients get the reason.
 type Failure struct {
 	State  string `json:"state"`
 	Reason string `json:"reason"`
 }
 
-// Stored is an object.
+// Stored is an object in the object store.
 type Stored struct {
 	Object string `json:"object"` // key
 	Size   int64  `json:"size"`   // bytes
 	SHA256 string `json:"sha256"`
 }
 
-// ReplacedObject is an object that was a package, or a report, until a time in Unix seconds.
+// ReplacedObject is an object of a former package.
 type ReplacedObject struct {
 	Object string  `json:"object"` // key
-	At     float64 `json:"at"`
+	At     float64 `json:"at"`     // when it was replaced, in Unix seconds
 }
 
-// recheckLost is how long a package that lacks evidence is good, in seconds: the evidence may have been restored since.
-const recheckLost = 600.0
+// maxLossAge is how long a package that lacks evidence is current, in seconds: the evidence may be restored.
+const maxLossAge = 600.0
 
-// IsCurrent reports whether the ready package shows a state of the facts, and what is shown beside them.
+// IsCurrent reports whether the ready package is of a state of the facts and of the controls and environments.
 func (a *Assembly) IsCurrent(state, shown string, now float64) bool {
-	return a.Ready != nil && a.Ready.State == state && a.Ready.Shown == shown && (a.Ready.Lost == 0 || now-a.Ready.At < recheckLost)
+	return a.Ready != nil && a.Ready.State == state && a.Ready.Shown == shown && (a.Ready.Lost == 0 || now-a.Ready.At < maxLossAge)
 }
 
-// Ask asks for a package of a state at a time in Unix seconds. It returns the number of the request,
-// which requests of the same state share until it is answered.
+// Ask requests a package of a state at a time in Unix seconds. It returns the number of the request. Requests of the
+// same state share a number until it is answered.
 func (a *Assembly) Ask(state, orgName string, now float64) int64 {
 	a.OrgName = orgName
 	if a.Wanted > a.Answered && a.WantedState == state {
@@ -134,17 +134,17 @@ func (a *Assembly) Ask(state, orgName string, now float64) int64 {
 	return a.Wanted
 }
 
-// Retry asks for a package again whose assembly was given up, at a time in Unix seconds.
+// Retry requests a package again whose assembly has failed, at a time in Unix seconds.
 func (a *Assembly) Retry(now float64) {
 	a.Failure = nil
 	a.Wanted++
 	a.Start(now)
 }
 
-// LastAsked is when the package that is ready was last requested, in Unix seconds.
+// LastAsked is when the ready package was last requested, in Unix seconds.
 func (a *Assembly) LastAsked() float64 { return max(a.AskedAt, a.Ready.At) }
 
-// Expire forgets, at a time in Unix seconds, the ready package unless it was requested after an earlier time.
+// Expire discards the ready package at a time in Unix seconds, unless it was requested after since.
 func (a *Assembly) Expire(since, at float64) {
 	if a.Ready != nil && a.LastAsked() <= since {
 		a.Discard(a.Ready, at)
@@ -152,7 +152,7 @@ func (a *Assembly) Expire(since, at float64) {
 	}
 }
 
-// TakeFailure returns why the last request of a state has failed, once.
+// TakeFailure returns and clears the reason why the last request, if it was of the state, has failed.
 func (a *Assembly) TakeFailure(state string) (reason string, ok bool) {
 	if a.Failure == nil || a.Failure.State != state || a.Wanted > a.Answered {
 		return "", false
@@ -161,17 +161,17 @@ func (a *Assembly) TakeFailure(state string) (reason string, ok bool) {
 	return reason, true
 }
 
-// Progress is how far a request has come.
+// Progress is the state of a request.
 type Progress string
 
-// How far requests come.
+// The states of requests.
 const (
 	Pending  Progress = "pending"
 	Complete Progress = "ready"
 	Failed   Progress = "failed"
 )
 
-// ProgressOf tells how far the request of a number has come.
+// ProgressOf returns the state of the request of a number.
 func (a *Assembly) ProgressOf(request int64) Progress {
 	switch {
 	case a.Ready != nil && a.Ready.Request >= request:
@@ -184,7 +184,7 @@ func (a *Assembly) ProgressOf(request int64) Progress {
 }
 
 // Begin begins an attempt of a worker at a time in Unix seconds and returns the number of its request. It is not ok if
-// none waits or another worker is at it. After the last attempt that killed its worker, the assembly has failed.
+// no request waits or another worker holds the lease. If the last attempt has killed its worker, the assembly fails.
 func (a *Assembly) Begin(holder string, now float64) (request int64, ok bool) {
 	if a.Due > 0 && !a.Taken(now) && a.Exhausted(&job.Assemble) {
 		a.giveUp(a.Wanted, cmp.Or(a.Reason, killedReason), now)
@@ -197,8 +197,8 @@ func (a *Assembly) Begin(holder string, now float64) (request int64, ok bool) {
 	return a.Wanted, true
 }
 
-// Succeed notes the package with which a worker answers a request. It is not ok if another worker has
-// taken the assembly over; then the package is noted as replaced.
+// Succeed sets the package that a worker has assembled for a request. It is not ok if another worker has taken over the
+// lease: then the package is recorded as replaced.
 func (a *Assembly) Succeed(holder string, fresh Assembled) bool {
 	if a.Holder != holder {
 		a.Discard(&fresh, fresh.At)
@@ -212,7 +212,7 @@ func (a *Assembly) Succeed(holder string, fresh Assembled) bool {
 	return true
 }
 
-// Discard notes the objects of a package that is not needed any more at a time in Unix seconds.
+// Discard records the objects of an unused package as replaced, at a time in Unix seconds.
 func (a *Assembly) Discard(unused *Assembled, at float64) {
 	for _, object := range unused.objects() {
 		if !slices.ContainsFunc(a.Replaced, func(r ReplacedObject) bool { return r.Object == object }) {
@@ -221,7 +221,7 @@ func (a *Assembly) Discard(unused *Assembled, at float64) {
 	}
 }
 
-// Lose forgets the package that is ready if it has a lost object.
+// Lose discards the ready package if it has the lost object.
 func (a *Assembly) Lose(object string, at float64) {
 	if a.Uses(object) {
 		a.Discard(a.Ready, at)
@@ -229,14 +229,14 @@ func (a *Assembly) Lose(object string, at float64) {
 	}
 }
 
-// FailAttempt notes why an attempt failed, for clients. Without a further attempt that answers the request.
+// FailAttempt records why an attempt failed, for clients. Unless there is a further attempt, the request has failed.
 func (a *Assembly) FailAttempt(request int64, reason string, again bool, now float64) {
 	if !a.Fail(&job.Assemble, now, now, now, 0, reason) || !again {
 		a.giveUp(request, reason, now)
 	}
 }
 
-// giveUp answers a request by the failure of the last attempt.
+// giveUp fails a request with the reason of its last attempt.
 func (a *Assembly) giveUp(request int64, reason string, now float64) {
 	a.Failure = &Failure{State: a.WantedState, Reason: reason}
 	a.answer(request, now)
@@ -246,7 +246,7 @@ func (a *Assembly) giveUp(request int64, reason string, now float64) {
 	}
 }
 
-// answer notes that a request is answered at a time in Unix seconds. Later requests wait on.
+// answer marks a request as answered at a time in Unix seconds. Later requests keep waiting.
 func (a *Assembly) answer(request int64, now float64) {
 	a.Answered = max(a.Answered, request)
 	if a.Answered == a.Wanted {
@@ -256,7 +256,7 @@ func (a *Assembly) answer(request int64, now float64) {
 	a.Start(now)
 }
 
-// Uses reports whether an object is, or is part of, the package that is ready.
+// Uses reports whether an object belongs to the ready package.
 func (a *Assembly) Uses(object string) bool { return slices.Contains(a.Ready.objects(), object) }
 
 // AssemblyID is the id of the package of a subject.
@@ -264,7 +264,7 @@ func AssemblyID(kind Kind, org string, parts ...string) string {
 	return strings.Join(append([]string{org, string(kind)}, parts...), "/")
 }
 
-// Forget forgets what was replaced before a time in Unix seconds. Objects in kept are tried again at a later time.
+// Forget removes the objects that were replaced before a time in Unix seconds. Those in kept are tried again later.
 func (a *Assembly) Forget(before float64, kept map[string]bool, again float64) {
 	a.Replaced = slices.DeleteFunc(a.Replaced, func(r ReplacedObject) bool { return r.At <= before && !kept[r.Object] })
 	for i := range a.Replaced {

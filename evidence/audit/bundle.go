@@ -7,11 +7,11 @@ import (
 	"attestry/evidence/period"
 )
 
-// OfPeriod is the kind of a bundle: all that an auditor asks for of a period (docs/semantics.md 26.6). It is no package by
-// itself, and has packages of trails.
+// OfPeriod is the kind of a bundle: the evidence of an audit period (docs/semantics.md 26.6). A bundle is not a
+// package, but contains packages of trails.
 const OfPeriod Kind = "period"
 
-// The members of a bundle beside ChecksumsPath, SignaturePath and the packages, in their order.
+// The members of a bundle, in order, except ChecksumsPath, SignaturePath and the packages.
 const (
 	PeriodPath             = "audit.json"
 	PopulationPath         = "population.csv"
@@ -24,7 +24,7 @@ const (
 	BundleInstructionsPath = "README.md"
 )
 
-// PackagePath is where the package of a sampled trail is in a bundle.
+// PackagePath is the member with the package of a sampled trail.
 func PackagePath(flow, trail string) string {
 	return "packages/" + url.PathEscape(flow) + "/" + url.PathEscape(trail) + ".tar.gz"
 }
@@ -35,10 +35,10 @@ type PeriodDocument struct {
 	Generator     string        `json:"generator"`
 	Organization  string        `json:"organization"`
 	Period        period.Period `json:"period"`
-	// Environments are the names of those of the period, by id.
+	// Environments maps the ids of the period's environments to names.
 	Environments map[string]string `json:"environments"`
-	// LogBegin and LogEnd are checkpoints of the log: the last one before the period, and the first one behind it. They are
-	// signed notes, "" if there are none.
+	// LogBegin and LogEnd are checkpoints of the log, the last one before the period and the first one after it, as signed
+	// notes; "" if there are none.
 	LogBegin string `json:"log_begin"`
 	LogEnd   string `json:"log_end"`
 }

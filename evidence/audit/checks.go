@@ -12,23 +12,23 @@ import (
 	"attestry/evidence/template"
 )
 
-// Result is what the verification has come to.
+// Result is the result of the verification.
 type Result struct {
 	// Manifest is nil if the package has none that can be read.
 	Manifest *Manifest
 	Findings []Finding
-	// OmittedFindings is how many more there are than Findings has.
+	// OmittedFindings is the number of findings beyond those in Findings.
 	OmittedFindings int
-	// Members, Attestations and Artifacts are how many there are.
+	// Members, Attestations and Artifacts are their numbers.
 	Members, Attestations, Artifacts int
-	// NotEvaluated is how many verdicts should follow from payloads that could not be evaluated again.
+	// NotEvaluated is the number of verdicts whose payloads could not be evaluated again.
 	NotEvaluated int
 	Log          *Log
 }
 
-// Finish returns what is wrong with the package. Verdicts are evaluated only if all members are unaltered.
+// Finish returns the result. Verdicts are evaluated only if no member was altered.
 func (v *Verifier) Finish() Result {
-	for i := range v.pending { // verdicts of custom types that came behind their attestations
+	for i := range v.pending {
 		if err := v.checkCustom(&v.pending[i]); err != nil {
 			v.report(v.pending[i].path, "%v", err)
 		}
@@ -90,7 +90,7 @@ func (v *Verifier) checkManifest() {
 	}
 }
 
-// checkEvidence compares evidence files with what the attestations say of them.
+// checkEvidence compares the evidence files with the sizes and digests in the attestations.
 func (v *Verifier) checkEvidence() {
 	for _, member := range v.members {
 		if !isEvidence(member.Path) {
@@ -159,12 +159,12 @@ func (v *Verifier) checkTrail(document *TrailDocument, evaluation *Evaluation) {
 	if document.Compliance == nil {
 		return
 	}
-	came := NewComplianceDocument(&evaluation.Report)
-	if !same(came, document.Compliance) {
-		v.report(TrailPath, "it says %s, but its facts come to %s", document.Compliance.Status, came.Status)
+	computed := NewComplianceDocument(&evaluation.Report)
+	if !same(computed, document.Compliance) {
+		v.report(TrailPath, "it says %s, but its facts come to %s", document.Compliance.Status, computed.Status)
 	}
-	if v.manifest.Status != came.Status {
-		v.report(ManifestPath, "it says %s, but the facts come to %s", v.manifest.Status, came.Status)
+	if v.manifest.Status != computed.Status {
+		v.report(ManifestPath, "it says %s, but the facts come to %s", v.manifest.Status, computed.Status)
 	}
 }
 
@@ -212,18 +212,18 @@ func (v *Verifier) checkEnvironment(document *EnvironmentDocument, evaluations m
 		}
 		applied = append(applied, policy.Applied{Reference: policy.Reference{Name: one.Policy, Version: one.Version}, Policy: parsed})
 	}
-	came := *document
-	err := came.Judge(applied, evaluations)
+	computed := *document
+	err := computed.Judge(applied, evaluations)
 	switch {
 	case err != nil:
 		v.report(EnvironmentsPath, "the verdict on %s cannot be evaluated: %v", subject, err)
-	case !same(came, *document):
+	case !same(computed, *document):
 		v.report(EnvironmentsPath, "the verdict on %s does not follow from the facts", subject)
 	}
 }
 
-// checkDecisions compares the decisions that policies evaluate with the attestations of the package. The
-// package lacks those of other trails, and one that was made while it was assembled.
+// checkDecisions compares the decisions in the facts of policies with the attestations of the package. The package may
+// lack decisions: those of other trails, and one that was made while it was assembled.
 func (v *Verifier) checkDecisions(document *EnvironmentDocument, subject string) {
 	for control, decision := range document.Facts.Decisions {
 		for i := range v.attestations {
@@ -235,7 +235,7 @@ func (v *Verifier) checkDecisions(document *EnvironmentDocument, subject string)
 	}
 }
 
-// same compares documents as they are written.
+// same compares the encodings of two documents.
 func same(a, b any) bool {
 	first, errA := Encode(a)
 	second, errB := Encode(b)

@@ -12,29 +12,28 @@ import (
 	"attestry/evidence/attestation"
 )
 
-// maxFailed is how many payloads of custom types may fail, each of which can use up the limits.
+// maxFailed bounds the failed evaluations of custom types, as each of them can use up the evaluator's limits.
 const maxFailed = 10
 
 type customType struct {
 	version    int
 	definition attestation.Definition
-	// varies tells that its rules may come to something else at another time or on another machine.
-	varies bool
+	// nondeterministic tells that its rules may have other results at another time or on another machine.
+	nondeterministic bool
 }
 
-// pendingVerdict is the verdict of a custom type that is evaluated when all members are known.
+// pendingVerdict is the verdict of a custom type whose definition was not read yet.
 type pendingVerdict struct {
 	path, typePath string
 	compliant      bool
 	data           json.RawMessage
 }
 
-// checkCustom compares a verdict with what its payload comes to. Of versions that the service has
-// lost, the package has no definition. An evaluation that was not available, such as one whose process
-// the system has killed, counts towards maxFailed, as it can have used much.
+// checkCustom evaluates a payload and compares the verdict. The package has no definition of a version that the service
+// has lost. An unavailable evaluation, such as one whose process was killed, counts as failed: it may have used much.
 func (v *Verifier) checkCustom(verdict *pendingVerdict) error {
 	custom := v.types[verdict.typePath]
-	if custom == nil || custom.varies || v.failed >= maxFailed {
+	if custom == nil || custom.nondeterministic || v.failed >= maxFailed {
 		v.notEvaluated++
 		return nil
 	}
@@ -42,7 +41,7 @@ func (v *Verifier) checkCustom(verdict *pendingVerdict) error {
 	if err != nil {
 		return fmt.Errorf("read its %s: %w", attestation.DataMember, err)
 	}
-	came, err := v.evaluator(custom.definition, data)
+	computed, err := v.evaluator(custom.definition, data)
 	if err != nil {
 		v.failed++
 	}
@@ -53,14 +52,14 @@ func (v *Verifier) checkCustom(verdict *pendingVerdict) error {
 	if err != nil {
 		return fmt.Errorf("evaluate it by version %d of its type: %w", custom.version, err)
 	}
-	return compareVerdicts(verdict.compliant, came.Compliant)
+	return compareVerdicts(verdict.compliant, computed.Compliant)
 }
 
-// varying are the functions of jq whose value depends on when or where they are evaluated.
-var varying = []string{"now", "localtime", "strflocaltime", "env", "$ENV", "input_filename"}
+// nondeterministicFuncs are the functions of jq whose value depends on when or where they are evaluated.
+var nondeterministicFuncs = []string{"now", "localtime", "strflocaltime", "env", "$ENV", "input_filename"}
 
-// varies reports whether a rule calls such a function. One that cannot be parsed does not.
-func varies(rule string) (found bool) {
+// isNondeterministic reports whether a rule calls such a function. A rule that cannot be parsed does not.
+func isNondeterministic(rule string) (found bool) {
 	defer func() {
 		if recover() != nil {
 			found = false
@@ -70,25 +69,25 @@ func varies(rule string) (found bool) {
 		return false
 	}
 	query, err := gojq.Parse(rule)
-	return err == nil && callsVarying(reflect.ValueOf(query))
+	return err == nil && callsNondeterministic(reflect.ValueOf(query))
 }
 
-func callsVarying(part reflect.Value) bool {
-	if call, ok := reflect.TypeAssert[*gojq.Func](part); ok && call != nil && slices.Contains(varying, call.Name) {
+func callsNondeterministic(part reflect.Value) bool {
+	if call, ok := reflect.TypeAssert[*gojq.Func](part); ok && call != nil && slices.Contains(nondeterministicFuncs, call.Name) {
 		return true
 	}
 	switch part.Kind() {
 	case reflect.Pointer:
-		return !part.IsNil() && callsVarying(part.Elem())
+		return !part.IsNil() && callsNondeterministic(part.Elem())
 	case reflect.Struct:
 		for _, field := range part.Fields() {
-			if callsVarying(field) {
+			if callsNondeterministic(field) {
 				return true
 			}
 		}
 	case reflect.Slice:
 		for i := range part.Len() {
-			if callsVarying(part.Index(i)) {
+			if callsNondeterministic(part.Index(i)) {
 				return true
 			}
 		}

@@ -32,7 +32,7 @@ type TrailDocument struct {
 	Compliance *ComplianceDocument `json:"compliance_status,omitempty"`
 }
 
-// FlowDocument is what a trail shows of its flow.
+// FlowDocument is the flow in a TrailDocument.
 type FlowDocument struct {
 	ID          string            `json:"id"`
 	Name        string            `json:"name"`
@@ -56,14 +56,14 @@ func NewTrailDocument(organization string, flow *evidence.Flow, trail *evidence.
 	}
 }
 
-// ComplianceDocument is the verdict on a trail, with what was expected and what was found.
+// ComplianceDocument is the verdict on a trail, with the expected and the reported artifacts and attestations.
 type ComplianceDocument struct {
 	Status       evidence.Status     `json:"status"`
 	Attestations []AttestationStatus `json:"attestations"`
 	Artifacts    []ArtifactStatus    `json:"artifacts"`
 }
 
-// ArtifactStatus is an artifact that a template expects, or that is there, or both.
+// ArtifactStatus is an artifact that the template expects or that was reported.
 type ArtifactStatus struct {
 	Name string `json:"name"`
 	// Fingerprint is "" if none was reported.
@@ -73,7 +73,7 @@ type ArtifactStatus struct {
 	Attestations []AttestationStatus `json:"attestations"`
 }
 
-// AttestationStatus is an attestation that a template expects, or that is there, or both.
+// AttestationStatus is an attestation that the template expects or that was reported.
 type AttestationStatus struct {
 	Name string `json:"name"`
 	Type string `json:"type"`
@@ -81,12 +81,12 @@ type AttestationStatus struct {
 	Attestation string `json:"attestation_id"`
 	Compliant   *bool  `json:"is_compliant"`
 	Unexpected  bool   `json:"unexpected"`
-	// Override tells that the attestation overrides another one, Overridden, which is "" if nothing had been reported.
+	// Override tells that the attestation is an override of Overridden, which is "" if that attestation was missing.
 	Override   bool   `json:"is_override"`
 	Overridden string `json:"overridden_attestation_id,omitempty"`
 }
 
-// NewComplianceDocument shows a report on a trail.
+// NewComplianceDocument describes a report on a trail.
 func NewComplianceDocument(report *compliance.Report) *ComplianceDocument {
 	document := &ComplianceDocument{
 		Status: report.Status, Attestations: newAttestationStatuses(report.Attestations), Artifacts: []ArtifactStatus{},
@@ -121,16 +121,17 @@ func newAttestationStatuses(statuses []compliance.AttestationStatus) []Attestati
 	return documents
 }
 
-// ArtifactDocument is an artifact: all that was reported of it, and its state in each trail.
+// ArtifactDocument is an artifact with all its reports, and its state in each trail.
 type ArtifactDocument struct {
 	SchemaVersion int    `json:"schema_version"`
 	Fingerprint   string `json:"fingerprint"`
-	// Reports are the oldest first.
+	// Reports are sorted, the oldest first.
 	Reports []evidence.ArtifactRecord `json:"reports"`
 	States  []ArtifactState           `json:"states"`
 }
 
-// runsAs reports whether what runs is the artifact or a child of it. The report that names the child may be in another flow.
+// runsAs reports whether the running artifact is this one or a child of it. A report of another flow may name the
+// child.
 func (a *ArtifactDocument) runsAs(running *EnvironmentDocument) bool {
 	named := func(record evidence.ArtifactRecord) bool {
 		return slices.Contains(record.ChildFingerprints, running.Fingerprint)
@@ -145,22 +146,22 @@ type ArtifactState struct {
 	ArtifactStatus
 }
 
-// AttestationDocument is an attestation, as it was recorded.
+// AttestationDocument is an attestation as it was recorded.
 type AttestationDocument struct {
 	SchemaVersion int `json:"schema_version"`
 	evidence.Attestation
 	// EvidencePath is the member with the evidence file, "" if there is none.
 	EvidencePath string `json:"evidence_path,omitempty"`
-	// EvidenceLost says why the evidence file is not among the members.
+	// EvidenceLost is why the evidence file is not among the members.
 	EvidenceLost string `json:"evidence_lost,omitempty"`
 }
 
-// NewAttestationDocument describes an attestation; lost is why its evidence file is not there, or "".
+// NewAttestationDocument describes an attestation. lost is why its evidence file is missing, or "".
 func NewAttestationDocument(attestation evidence.Attestation, lost string) AttestationDocument {
 	document := AttestationDocument{SchemaVersion: SchemaVersion, Attestation: attestation, EvidenceLost: lost}
 	if attestation.Evidence != nil {
 		file := *attestation.Evidence
-		file.Object = "" // auditors do not need to know where it is kept
+		file.Object = "" // the key is internal
 		document.Evidence = &file
 		if lost == "" {
 			document.EvidencePath = EvidencePath(attestation.ID)
@@ -178,7 +179,7 @@ type TypeDocument struct {
 	Rules         []string        `json:"rules,omitempty"` // jq
 }
 
-// ControlDocument is a control as it is now. Decisions name the version that it had.
+// ControlDocument is the current version of a control. Decisions name the version that was in force.
 type ControlDocument struct {
 	SchemaVersion int `json:"schema_version"`
 	control.Control

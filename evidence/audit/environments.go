@@ -8,8 +8,8 @@ import (
 	"attestry/evidence/policy"
 )
 
-// EnvironmentDocument is an environment in which an artifact of the package runs, in the member at
-// EnvironmentsPath: how its policies judge the artifact by what is known.
+// EnvironmentDocument is a running artifact in an environment, in the member at EnvironmentsPath, with its evaluation
+// by the environment's policies.
 type EnvironmentDocument struct {
 	Environment string `json:"environment"` // name
 	Fingerprint string `json:"fingerprint"`
@@ -17,32 +17,33 @@ type EnvironmentDocument struct {
 	Since     int64   `json:"since_snapshot"`
 	StartedAt float64 `json:"started_at"`
 	HTMLURL   string  `json:"html_url"`
-	// ChildOf are the fingerprints of the artifacts that it is a child of (docs/semantics.md 5.5), if it is none itself.
+	// ChildOf are the fingerprints of the reported artifacts whose child runs (docs/semantics.md 5.5), if Fingerprint
+	// itself was not reported.
 	ChildOf []string `json:"child_of,omitempty"`
 	// Compliant is nil where no policy is attached.
 	Compliant *bool `json:"compliant"`
-	// Allowed is set if the environment's allow list has the artifact, which then is compliant.
+	// Allowed is set if the artifact is on the environment's allow list; then it is compliant.
 	Allowed *Allowance `json:"allow_listed,omitempty"`
-	// Trails are those of the package that know the artifact. Their facts follow from the other members.
+	// Trails are those of the package that have the artifact. Their facts are derived from the other members.
 	Trails []TrailReference `json:"trails"`
-	// Facts are what else the policies evaluate.
+	// Facts are the other facts that the policies evaluate.
 	Facts    policy.Facts       `json:"facts"`
 	Policies []PolicyEvaluation `json:"policies"`
 }
 
-// TrailReference is a trail of the package that knows an artifact.
+// TrailReference is a trail of the package that has an artifact.
 type TrailReference struct {
 	TrailID      string `json:"trail_id"`
 	ArtifactName string `json:"artifact_name"`
-	// Fingerprint is the one under which the trail knows what runs as a child, "" if it is that of what runs.
+	// Fingerprint is that of the reported artifact if a child of it runs, else "".
 	Fingerprint string `json:"fingerprint,omitempty"`
-	// Position is where policies find what the trail knows among all flows of the artifact, from 0.
+	// Position is the index of the trail's flow in the facts of policies.
 	Position int `json:"position"`
-	// Unapproved are the earlier trails, by name, that the artifact brought without approval, as its snapshot recorded them.
+	// Unapproved are the names of the unapproved trails that the snapshot recorded for the artifact's origin.
 	Unapproved []string `json:"unapproved_trails,omitempty"`
 }
 
-// Allowance says who allowed an artifact to run, and why.
+// Allowance is who allowed an artifact to run, and why.
 type Allowance struct {
 	Reason string  `json:"reason"`
 	By     string  `json:"allowed_by"`
@@ -51,7 +52,7 @@ type Allowance struct {
 	Until float64 `json:"allowed_until,omitempty"`
 }
 
-// PolicyEvaluation is what a policy says of an artifact.
+// PolicyEvaluation is the evaluation of an artifact by a policy.
 type PolicyEvaluation struct {
 	Policy    string     `json:"policy"` // name
 	Version   int        `json:"version"`
@@ -59,7 +60,7 @@ type PolicyEvaluation struct {
 	Findings  []Sentence `json:"explanation"`
 }
 
-// Sentence explains what a rule of a policy has come to for one flow.
+// Sentence explains the result of a policy's rule for one flow.
 type Sentence struct {
 	Rule    int            `json:"rule"`
 	Cause   policy.Outcome `json:"cause"`
@@ -68,8 +69,8 @@ type Sentence struct {
 	Remedy  string         `json:"remedy,omitempty"`
 }
 
-// Judge evaluates what is known of the artifact by policies, in their order, and sets what they come to. evaluations
-// are those of the package's trails, by their ids. A trail that does not know the artifact is an error.
+// Judge evaluates the artifact by policies, in their order, and sets the results. evaluations are those of the
+// package's trails, by id. A trail that does not have the artifact is an error.
 func (d *EnvironmentDocument) Judge(applied []policy.Applied, evaluations map[string]*Evaluation) error {
 	facts, err := d.allFacts(evaluations)
 	if err != nil {
@@ -100,7 +101,7 @@ func (d *EnvironmentDocument) Judge(applied []policy.Applied, evaluations map[st
 	return nil
 }
 
-// allFacts are the facts, with those that follow from the trails of the package.
+// allFacts are the facts, with those of the package's trails.
 func (d *EnvironmentDocument) allFacts(evaluations map[string]*Evaluation) (policy.Facts, error) {
 	facts := d.Facts
 	facts.Flows = slices.Clone(facts.Flows)

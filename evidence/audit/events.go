@@ -13,7 +13,7 @@ type EventDocument struct {
 	Summary string `json:"summary"`
 }
 
-// UnmarshalJSON reads an event as it is written. That of the embedded event would leave out the rest.
+// UnmarshalJSON decodes all members. The promoted method of the embedded event would skip TrailID and Summary.
 func (d *EventDocument) UnmarshalJSON(text []byte) error {
 	var own struct {
 		TrailID string `json:"trail_id"`
@@ -26,7 +26,7 @@ func (d *EventDocument) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &d.TrailEvent)
 }
 
-// checkEvents tells which facts the package does not have although an event tells of them.
+// checkEvents reports facts that an event refers to and that the package does not have.
 func (v *Verifier) checkEvents() {
 	for i := range v.events {
 		event := &v.events[i]
@@ -49,9 +49,9 @@ func (v *Verifier) checkEvents() {
 	}
 }
 
-// covers reports whether the package has everything about an artifact: that of a trail has, and that of
-// an artifact of this one alone. Of attestations without a fingerprint it is not to be known.
+// covers reports whether the package must have all facts about an artifact. A package of an artifact has those of its
+// own fingerprint. It may lack attestations that were made by name.
 func (v *Verifier) covers(fingerprint string) bool {
-	of := &v.manifest.Subject
-	return of.Kind == OfTrail || of.Kind == OfArtifact && of.Fingerprint == fingerprint
+	subject := &v.manifest.Subject
+	return subject.Kind == OfTrail || subject.Kind == OfArtifact && subject.Fingerprint == fingerprint
 }

@@ -9,12 +9,12 @@ import (
 	"attestry/evidence"
 )
 
-// maxIndented is the longest JSON that is indented, in bytes: deep nesting would multiply it.
+// maxIndented is the longest JSON that is indented, in bytes: indentation multiplies deeply nested JSON.
 const maxIndented = 64 << 10
 
 var errForm = errors.New("it is not in the form in which packages are written")
 
-// Encode is how JSON members are written: indented unless that is long, and ended by a line break.
+// Encode returns the content of a JSON member: indented unless it is long, with a final line break.
 func Encode(value any) ([]byte, error) {
 	var content bytes.Buffer
 	if err := encodeLine(&content, value); err != nil {
@@ -36,7 +36,7 @@ func Sum(value any) (string, error) {
 	return evidence.SHA256(content), err
 }
 
-// encodeLine writes a value without indentation, and a line break.
+// encodeLine writes a value without indentation, with a final line break.
 func encodeLine(content *bytes.Buffer, value any) error {
 	encoder := json.NewEncoder(content)
 	encoder.SetEscapeHTML(false)
@@ -46,7 +46,7 @@ func encodeLine(content *bytes.Buffer, value any) error {
 	return nil
 }
 
-// Decode reads a JSON member. It must equal what Encode writes, so that all readers agree on it.
+// Decode reads a JSON member. The content must equal the output of Encode, so that all decoders read the same.
 func Decode(content []byte, value any) error {
 	if isIndented(content) && len(content) > maxIndented {
 		var compact bytes.Buffer
@@ -67,8 +67,8 @@ func Decode(content []byte, value any) error {
 	return nil
 }
 
-// decodeList reads a list as Decode does, entry by entry. Decoded, hostile entries can be many times as
-// long; it ends at the first one that is not in the form in which packages are written.
+// decodeList reads a list as Decode does, entry by entry, because hostile entries can take many times their length when
+// they are decoded. It ends at the first entry that Encode would write differently.
 func decodeList[T any](v *Verifier, content []byte, kept *[]T) error {
 	if isIndented(content) || len(content) <= maxIndented {
 		var decoded []T
@@ -115,5 +115,5 @@ func decodeList[T any](v *Verifier, content []byte, kept *[]T) error {
 	return nil
 }
 
-// isIndented reports whether JSON has a line break before its last byte. Strings in JSON have none.
+// isIndented reports whether JSON has a line break before its last byte. Strings in JSON contain none.
 func isIndented(content []byte) bool { return bytes.IndexByte(content, '\n') < len(content)-1 }

@@ -9,14 +9,14 @@ import (
 
 var kinds = []Kind{OfTrail, OfArtifact, OfAttestation}
 
-// judgedKinds are those of packages in which something is judged.
+// judgedKinds are the kinds of packages that have verdicts on trails or artifacts.
 var judgedKinds = []Kind{OfTrail, OfArtifact}
 
-// reading takes in a member that something is evaluated from.
-type reading func(v *Verifier, path string, content []byte) error
+// memberReader reads a member that is evaluated.
+type memberReader func(v *Verifier, path string, content []byte) error
 
-// document is a reading of a JSON document, which read gets decoded.
-func document[T any](read func(v *Verifier, path string, document *T) error) reading {
+// document is the memberReader of a JSON document, which it decodes for read.
+func document[T any](read func(v *Verifier, path string, document *T) error) memberReader {
 	return func(v *Verifier, path string, content []byte) error {
 		var decoded T
 		if err := v.decode(content, &decoded); err != nil {
@@ -26,11 +26,11 @@ func document[T any](read func(v *Verifier, path string, document *T) error) rea
 	}
 }
 
-// file is a member outside of the folders, with the kinds of packages that may have it. Only optional ones may be missing.
+// file is a member outside of the folders, with its kinds of packages. Optional members may be missing.
 type file struct {
 	kinds    []Kind
 	optional bool
-	read     reading
+	read     memberReader
 }
 
 var files = map[string]file{
@@ -50,7 +50,7 @@ var files = map[string]file{
 type folder struct {
 	kinds   []Kind
 	members *regexp.Regexp
-	read    reading
+	read    memberReader
 }
 
 var folders = map[string]folder{
@@ -65,8 +65,8 @@ var folders = map[string]folder{
 	"trails":    {[]Kind{OfArtifact, OfAttestation}, regexp.MustCompile(`^[^/]+\.json$`), document((*Verifier).readTrail)},
 }
 
-// readerOf returns what takes in a member, nil if nothing is evaluated from it.
-func readerOf(path string) reading {
+// readerOf returns the reader of a member, nil if the member is only hashed.
+func readerOf(path string) memberReader {
 	if isEvidence(path) {
 		return nil
 	}
@@ -77,7 +77,7 @@ func readerOf(path string) reading {
 	return files[path].read
 }
 
-// checkLayout checks the members' paths by the kind of package (docs/semantics.md 21.2).
+// checkLayout checks the paths of the members for the kind of package (docs/semantics.md 21.2).
 func (v *Verifier) checkLayout() {
 	kind := v.manifest.Subject.Kind
 	if !slices.Contains(kinds, kind) {

@@ -16,25 +16,25 @@ import (
 // TrailKinds are the kinds of facts that belong to a trail.
 var TrailKinds = []string{"artifact", "attestation", "approval"}
 
-// Log is what a package says of the log of its organization.
+// Log has the members of a package that are about the transparency log of its organization.
 type Log struct {
-	// Checkpoint is the one that all proofs are of. If keys are trusted and nothing is wrong, the log has signed it.
+	// Checkpoint is that of all proofs. If keys are trusted and there are no findings, the log has signed it.
 	Checkpoint translog.Checkpoint
-	// Entries are the facts, kind/id, whose entries the log has.
+	// Entries are the facts in the log, by kind/id.
 	Entries map[string]LoggedFact
-	// Unlogged are the facts, kind/id, of which the package says that they are not in the log.
+	// Unlogged are the facts, as kind/id, that are not in the log according to the package.
 	Unlogged []string
 
 	keys []string // verifiers, name+hash+key
-	// signed is the checkpoint of the package, proven that of the proofs, and signature the statement on the checksums.
+	// signed is the checkpoint of the package, proven that of the proofs, and signature the signed note on the checksums.
 	signed, proven, signature string
-	// files are those of facts and groups that were not read as a whole yet, by their folders.
+	// files are those of incomplete facts and groups, by folder and name.
 	files  map[string]map[string][]byte
 	groups map[string]string    // by commitment
 	shown  map[string]shownFact // by kind/id
 }
 
-// LoggedFact is a fact whose entry the log has.
+// LoggedFact is a fact in the log.
 type LoggedFact struct {
 	// Group is the commitment of its group, "" if it has none.
 	Group string
@@ -42,21 +42,22 @@ type LoggedFact struct {
 	sum   string
 }
 
-// shownFact is a fact that a member shows. Its sum is that of the fact in the log, "" if the member shows it in another form.
+// shownFact is a fact that a member contains. Its sum must be that of the fact in the log; it is "" if the member has
+// the fact in another form.
 type shownFact struct {
 	member, sum string
 }
 
-// Trust has the log of the package verified by keys in the form of signed notes, name+hash+key. It is called before Add.
+// Trust sets the verifier keys of the log, in the form of signed notes: name+hash+key. It is called before Add.
 func (v *Verifier) Trust(keys []string) { v.log.keys = keys }
 
-// show notes a fact that a member shows, nil if that has another form than the fact.
-func (v *Verifier) show(kind, id, member string, fact any) (err error) {
+// addShown records a fact that a member contains. fact is nil if the member has it in another form.
+func (v *Verifier) addShown(kind, id, member string, fact any) (err error) {
 	shown := shownFact{member: member}
 	if fact != nil {
 		shown.sum, err = Sum(fact)
 	}
-	v.held += lengthOf(kind, id, shown.sum) + memberSize
+	v.used += lengthOf(kind, id, shown.sum) + memberSize
 	v.log.shown[kind+"/"+id] = shown
 	return err
 }
@@ -65,12 +66,12 @@ func (v *Verifier) readApprovals(member string, content []byte) error {
 	var approvals []approval.Approval
 	err := decodeList(v, content, &approvals)
 	for i := 0; i < len(approvals) && err == nil; i++ {
-		err = v.show("approval", strings.ReplaceAll(approvals[i].Key(), "/", ":"), member, &approvals[i])
+		err = v.addShown("approval", strings.ReplaceAll(approvals[i].Key(), "/", ":"), member, &approvals[i])
 	}
 	return err
 }
 
-// readLog reads a member of the log's folder. The files of a fact are held until all of them are there.
+// readLog reads a member of the log's folder. The files of a fact are kept until all of them were read.
 func (v *Verifier) readLog(member string, content []byte) error {
 	l := &v.log
 	switch member {
@@ -80,7 +81,7 @@ func (v *Verifier) readLog(member string, content []byte) error {
 	case UnloggedPath:
 		l.Unlogged = strings.Fields(string(content))
 		slices.Sort(l.Unlogged)
-		return v.hold(len(content) * stringHeader)
+		return v.reserve(len(content) * stringHeader)
 	case LogInstructionsPath, VerifierKeysPath:
 		return nil
 	}
@@ -90,7 +91,7 @@ func (v *Verifier) readLog(member string, content []byte) error {
 	}
 	files := l.files[folder]
 	files[file] = content
-	if err := v.hold(len(content) + memberSize); err != nil {
+	if err := v.reserve(len(content) + memberSize); err != nil {
 		return err
 	}
 	switch {
@@ -99,7 +100,7 @@ func (v *Verifier) readLog(member string, content []byte) error {
 		if len(files[SaltFile]) != translog.SaltSize || folder != GroupFolder(commitment) {
 			v.report(folder+GroupFile, "its hash is not the name of its folder")
 		}
-		v.held += lengthOf(commitment, string(files[GroupFile])) + memberSize
+		v.used += lengthOf(commitment, string(files[GroupFile])) + memberSize
 		l.groups[commitment] = string(files[GroupFile])
 	case len(files) == 4:
 		v.readFact(folder, files)
@@ -107,7 +108,7 @@ func (v *Verifier) readLog(member string, content []byte) error {
 		return nil
 	}
 	for _, content := range files {
-		v.held -= int64(len(content)) + memberSize
+		v.used -= int64(len(content)) + memberSize
 	}
 	delete(l.files, folder)
 	return nil
@@ -132,11 +133,11 @@ func (v *Verifier) readFact(folder string, files map[string][]byte) {
 		v.report(folder+FactFile, "%v", err)
 	}
 	logged.Group = entry.Group
-	v.held += lengthOf(entry.Kind, entry.ID, logged.Group, logged.trail, logged.sum) + memberSize
+	v.used += lengthOf(entry.Kind, entry.ID, logged.Group, logged.trail, logged.sum) + memberSize
 	v.log.Entries[entry.Kind+"/"+entry.ID] = logged
 }
 
-// checkProof verifies a proof by its own checkpoint, which is that of all proofs.
+// checkProof verifies a proof by its checkpoint, which must be that of all proofs.
 func (v *Verifier) checkProof(file string, entry []byte) error {
 	proof, err := translog.ParseProof(file)
 	if err != nil {
@@ -155,7 +156,7 @@ func (v *Verifier) checkProof(file string, entry []byte) error {
 	return proof.Check(entry, &checkpoint)
 }
 
-// readLogged reads a fact of a trail as its member shows it.
+// readLogged reads a fact of a trail and sums it up in the form of its other member.
 func (v *Verifier) readLogged(kind string, fact []byte) (logged LoggedFact, err error) {
 	attestation := evidence.Attestation{}
 	value := map[string]any{"attestation": &attestation, "artifact": &evidence.ArtifactRecord{}, "approval": &approval.Approval{}}[kind]
@@ -173,14 +174,14 @@ func (v *Verifier) readLogged(kind string, fact []byte) (logged LoggedFact, err 
 		return logged, err
 	}
 	if attestation.Evidence != nil {
-		attestation.Evidence.Object = "" // members do not show where it is kept
+		attestation.Evidence.Object = "" // as in NewAttestationDocument
 	}
 	logged.trail = evidence.TrailKey(of.Flow, of.Trail)
 	logged.sum, err = Sum(value)
 	return logged, err
 }
 
-// checkLog tells which facts of the package are not proven to be in the log.
+// checkLog reports facts of the package that are not proven to be in the log.
 func (v *Verifier) checkLog() {
 	l := &v.log
 	if l.signed == "" {

@@ -11,21 +11,21 @@ import (
 	"attestry/evidence"
 )
 
-// Manifest lists what a package has. It is the member that all others are verified by.
+// Manifest lists the members of a package, by which they are verified.
 type Manifest struct {
 	SchemaVersion int `json:"schema_version"`
 	// Generator names the program that assembled the package, and its version.
 	Generator string  `json:"generator"`
 	Subject   Subject `json:"subject"`
-	// CreatedAt is the time of the latest event of the trails, in Unix seconds: equal facts make equal packages.
+	// CreatedAt is the time of the latest event of the trails, in Unix seconds, so that equal facts give equal packages.
 	CreatedAt float64 `json:"created_at"`
 	// Status is the verdict on a trail.
 	Status evidence.Status `json:"status,omitempty"`
-	// OmittedTrails is how many trails an artifact was reported to beside those in the package.
+	// OmittedTrails is the number of the artifact's trails that are not in the package.
 	OmittedTrails int `json:"omitted_trails,omitempty"`
 	// Members are all other members, in their order.
 	Members []Member `json:"members"`
-	// LostEvidence are the evidence files that attestations name and the object store has lost or altered.
+	// LostEvidence are the evidence files of attestations that the object store has lost or altered.
 	LostEvidence []LostEvidence `json:"lost_evidence"`
 	// Digest is the SHA-256 of the manifest with an empty digest.
 	Digest string `json:"digest"`
@@ -38,7 +38,7 @@ type Member struct {
 	SHA256 string `json:"sha256"`
 }
 
-// LostEvidence is an evidence file that the object store does not have any more.
+// LostEvidence is an evidence file that the object store has lost or altered.
 type LostEvidence struct {
 	Attestation string `json:"attestation_id"`
 	Path        string `json:"path"` // where it would be
@@ -53,8 +53,8 @@ const (
 	EvidenceAltered = "altered in the object store"
 )
 
-// CompareMembers orders the paths of members, without regard to case. Those at ChecksumsPath and
-// ManifestPath so come behind the evidence, whose checksums they hold.
+// CompareMembers orders the paths of members without regard to case. So ChecksumsPath and ManifestPath come after the
+// evidence, whose checksums they contain.
 func CompareMembers(a, b string) int {
 	return cmp.Or(strings.Compare(strings.ToLower(a), strings.ToLower(b)), strings.Compare(a, b))
 }
@@ -90,8 +90,7 @@ func ParseManifest(content []byte) (Manifest, error) {
 	return m, nil
 }
 
-// Checksums is the content of SHA256SUMS, as sha256sum reads it: all members but the report, which
-// shows the SHA-256 of these lines, and the signature.
+// Checksums is the content of SHA256SUMS for members, in the form of sha256sum.
 func Checksums(members []Member) []byte {
 	var lines bytes.Buffer
 	for _, member := range members {
@@ -100,15 +99,16 @@ func Checksums(members []Member) []byte {
 	return lines.Bytes()
 }
 
-// SummedMembers are those of the members whose checksums SHA256SUMS has.
+// SummedMembers are the members that SHA256SUMS lists. It cannot list the report, which shows the SHA-256 of
+// SHA256SUMS, nor the signature.
 func SummedMembers(members []Member) []Member {
 	return slices.DeleteFunc(slices.Clone(members), func(member Member) bool {
 		return member.Path == ReportPath || member.Path == ChecksumsPath || member.Path == ManifestPath || member.Path == SignaturePath
 	})
 }
 
-// Statement is the text of the member at SignaturePath, which the keys of a log sign in the name of its origin: the checksums
-// of SHA256SUMS and, in packages of trails, of the report. No checkpoint begins like this.
+// Statement is the text of the member at SignaturePath, which the keys of the log sign: the checksums of SHA256SUMS
+// and, in packages of trails, of the report. Its first line cannot be that of a checkpoint.
 func Statement(origin string, members []Member) string {
 	return "Attestry audit package v1\n" + origin + "\n" + string(Checksums(members))
 }

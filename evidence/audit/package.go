@@ -1,6 +1,5 @@
-// Package audit is the format of audit packages: what is in them, under which names, and how a
-// stranger verifies one without asking anybody (docs/semantics.md 21). An archive of a package is
-// written by tasks/auditpackage and verified by scripts/verify-package.
+// Package audit is the format of audit packages: their members, and how they are verified offline (docs/semantics.md
+// 21). tasks/auditpackage writes the archive of a package, scripts/verify-package verifies it.
 package audit
 
 import (
@@ -9,13 +8,13 @@ import (
 	"net/url"
 )
 
-// SchemaVersion is that of the format. It grows when verifiers have to know of a change.
+// SchemaVersion is that of the format. It is incremented by changes that verifiers depend on.
 const SchemaVersion = 1
 
-// MaxTrails is how many trails the package of an artifact covers: the newest that it was reported to.
+// MaxTrails bounds the trails in the package of an artifact: it has the newest ones that the artifact was reported to.
 const MaxTrails = 100
 
-// Kind says what a package is of.
+// Kind is the kind of a package's subject.
 type Kind string
 
 // The kinds of packages.
@@ -25,28 +24,28 @@ const (
 	OfAttestation Kind = "attestation"
 )
 
-// Subject is what a package is of. Names are those of the time when it was assembled.
+// Subject is what a package is about. Names are those at the time of its assembly.
 type Subject struct {
 	Kind         Kind   `json:"kind"`
 	Organization string `json:"organization"`
 	Flow         string `json:"flow"`
-	// Trail is set unless the package is of an artifact, which may have been reported to several.
+	// Trail is not set for a package of an artifact, which may have been reported to several trails.
 	Trail string `json:"trail,omitempty"`
-	// Fingerprint is set if the package is of an artifact, Attestation, an id, if it is of one.
+	// Fingerprint is set for a package of an artifact, Attestation, an id, for one of an attestation.
 	Fingerprint string `json:"fingerprint,omitempty"`
 	Attestation string `json:"attestation_id,omitempty"`
 }
 
-// The members that there are once.
+// The members outside of folders.
 const (
 	ManifestPath     = "manifest.json"
 	ChecksumsPath    = "SHA256SUMS"
 	InstructionsPath = "VERIFY.md"
-	TrailPath        = "trail.json"     // of a trail's package alone
-	ReportPath       = "trail-page.pdf" // of a trail's package alone
+	TrailPath        = "trail.json"     // only in the package of a trail
+	ReportPath       = "trail-page.pdf" // only in the package of a trail
 	EventsPath       = "events.json"
 	EnvironmentsPath = "environments.json"
-	// ApprovalsPath is there if artifacts were approved.
+	// ApprovalsPath exists if artifacts were approved.
 	ApprovalsPath = "approvals.json"
 )
 
@@ -56,10 +55,9 @@ const (
 	CheckpointPath      = LogFolder + "checkpoint"
 	LogInstructionsPath = LogFolder + "README.md"
 	VerifierKeysPath    = LogFolder + "verifier-keys"
-	// UnloggedPath is there if some facts of the package are not in the log.
+	// UnloggedPath exists if some facts of the package are not in the log.
 	UnloggedPath = LogFolder + "not-logged"
-	// LogFolder is where all but the first of these are.
-	LogFolder = "log/"
+	LogFolder    = "log/"
 )
 
 // The files of a fact that is in the log, and of a group of entries.
@@ -71,43 +69,43 @@ const (
 	GroupFile = "group"
 )
 
-// FactFolder is where the files of a fact are whose entry has a kind and an id.
+// FactFolder is the folder with the files of a fact, by the kind and the id of its entry.
 func FactFolder(kind, id string) string {
 	return LogFolder + "facts/" + kind + "/" + url.PathEscape(id) + "/"
 }
 
-// GroupFolder is where the files of a group are, by the commitment that entries have.
+// GroupFolder is the folder with the files of a group, by its commitment.
 func GroupFolder(commitment string) string { return groupsFolder + commitment + "/" }
 
 const groupsFolder = LogFolder + "groups/"
 
-// ArtifactPath is the member that describes the artifact of a fingerprint.
+// ArtifactPath is the member with the artifact of a fingerprint.
 func ArtifactPath(fingerprint string) string { return "artifacts/" + fingerprint + "/artifact.json" }
 
-// AttestationPath is the member that has the attestation of an id.
+// AttestationPath is the member with the attestation of an id.
 func AttestationPath(id string) string { return "attestations/" + id + "/attestation.json" }
 
-// TrailOf is the member that describes the trail of an id where the package is not of one trail.
+// TrailOf is the member with the trail of an id, in packages of artifacts and attestations.
 func TrailOf(id string) string { return "trails/" + id + ".json" }
 
-// TemplatePath is the flow template of an id.
+// TemplatePath is the member with the flow template of an id.
 func TemplatePath(id string) string { return "templates/" + id + ".yml" }
 
-// PolicyPath is a version of the file of a policy.
+// PolicyPath is the member with a version of a policy.
 func PolicyPath(name string, version int) string {
 	return fmt.Sprintf("policies/%s/%d.yml", url.PathEscape(name), version)
 }
 
-// TypePath is a version of a custom attestation type.
+// TypePath is the member with a version of a custom attestation type.
 func TypePath(name string, version int) string {
 	return fmt.Sprintf("attestation-types/%s/%d.json", url.PathEscape(name), version)
 }
 
-// ControlPath is a control.
+// ControlPath is the member with a control.
 func ControlPath(identifier string) string { return "controls/" + url.PathEscape(identifier) + ".json" }
 
-// EvidencePath is the member that has the evidence file of an attestation. It has the name under
-// which clients know every such file, whatever it is; the attestation says what it was called.
+// EvidencePath is the member with the evidence file of an attestation. Clients use this name for all such files; the
+// attestation has the original name.
 func EvidencePath(attestation string) string { return "attestations/" + attestation + "/evidence.tgz" }
 
 // Instructions is the content of the member at InstructionsPath.

@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	// entrySize is what an entry of a map takes beside its key and value, in bytes.
+	// entrySize is the size of an entry of a map without its key and value, in bytes.
 	entrySize = 64
-	// growth is how much room there is for the entries of a list while it grows.
+	// growth is the factor by which the capacity of a growing list exceeds its length.
 	growth = 2
-	// customGrowth is how much longer JSON may become that a type decodes by itself: a list of empty strings.
+	// customGrowth is the size per byte of JSON of a value with UnmarshalJSON. A list of empty strings is the worst.
 	customGrowth = 8
 )
 
@@ -33,28 +33,28 @@ func (v *Verifier) decode(content []byte, value any) error {
 	return Decode(content, value)
 }
 
-// checkSize is an error if a value that JSON is decoded to can take more bytes of memory than a limit.
+// checkSize returns an error if JSON that is decoded to value can take more bytes of memory than limit.
 func checkSize(content []byte, value any, limit int64) error {
 	s := sizer{Decoder: jsontext.NewDecoder(
 		bytes.NewBuffer(content), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true),
 	)}
 	s.value(reflect.TypeOf(value).Elem())
-	// What is not valid will not be decoded. What is, and could not be measured to its end, such as the deepest nesting
-	// that one library takes and the other does not, may be of any size.
+	// Invalid JSON will not be decoded. Valid JSON that could not be measured may be of any size: the two libraries have
+	// different limits of nesting.
 	if s.size > limit || s.err != nil && json.Valid(content) {
 		return fmt.Errorf("decoded, it takes more than %d bytes of memory", limit)
 	}
 	return nil
 }
 
-// sizer walks through JSON and counts what it takes when it is decoded to a type. It ends where the JSON is not valid.
+// sizer adds up the memory that JSON takes when it is decoded to a type. It stops where the JSON is invalid.
 type sizer struct {
 	*jsontext.Decoder
 	size int64 // bytes
 	err  error
 }
 
-// value counts a value beside what its type has by itself.
+// value adds the memory of a value beyond the size of its type.
 func (s *sizer) value(of reflect.Type) {
 	for of != nil && of.Kind() == reflect.Pointer {
 		s.size += int64(of.Elem().Size())
@@ -92,7 +92,7 @@ func (s *sizer) object(of reflect.Type) {
 	s.token()
 }
 
-// token reads a token, unless there was an error before.
+// token reads a token, unless there was an error.
 func (s *sizer) token() (token jsontext.Token) {
 	if s.err == nil {
 		token, s.err = s.ReadToken()
@@ -100,14 +100,14 @@ func (s *sizer) token() (token jsontext.Token) {
 	return token
 }
 
-// skip skips a value, each byte of which takes so many in memory.
+// skip skips a value that takes times its length in memory.
 func (s *sizer) skip(times int64) {
 	before := s.InputOffset()
 	s.err = cmp.Or(s.err, s.SkipValue())
 	s.size += times * (s.InputOffset() - before)
 }
 
-// fieldType returns the type of the field that a member is decoded to, in whichever case, or nil.
+// fieldType returns the type of the field that a member is decoded to, without regard to case, or nil.
 func fieldType(of reflect.Type, name string) reflect.Type {
 	for _, field := range reflect.VisibleFields(of) {
 		known, _, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -118,12 +118,12 @@ func fieldType(of reflect.Type, name string) reflect.Type {
 	return nil
 }
 
-// limits bound what is read and kept of a package, which may be hostile. While a member is decoded it can take many times
-// its length. Members that nothing is evaluated from are only hashed, and may be longer.
+// limits bound the memory for a package, which may be hostile: a decoded member can take many times its length. Members
+// that are only hashed may be longer.
 type limits struct {
 	document int64 // bytes of a member
-	decoded  int64 // bytes that a member may take when it is decoded
-	// documents bounds the bytes of members that are kept, of what is kept of attestations, and of all paths.
+	decoded  int64 // bytes of a decoded member
+	// documents bounds the bytes of members that are kept, of the facts of attestations, and of all paths.
 	documents int64
 	members   int
 	findings  int
@@ -132,17 +132,17 @@ type limits struct {
 const (
 	// DefaultMemory is enough for packages of some ten thousand attestations, in bytes.
 	DefaultMemory = 64 << 20
-	// memberSize is what is kept of a member beside its path, in bytes.
+	// memberSize is the memory for a member without its path, in bytes.
 	memberSize = 200
-	// maxReason is how many bytes of a reason are kept: names in a package can be of any length.
+	// maxReason bounds a finding's reason, in bytes: names in a package can be of any length.
 	maxReason = 1 << 10
-	// stringHeader is what a string in a list takes beside its text, in bytes.
+	// stringHeader is the size of a string without its text, in bytes.
 	stringHeader = 16
 )
 
-// hold counts bytes that are kept in memory, and compares all that is kept with the limit.
-func (v *Verifier) hold(size int) error {
-	if v.held += int64(size); v.held > v.limits.documents {
+// reserve adds bytes to the memory in use, and checks the limit.
+func (v *Verifier) reserve(size int) error {
+	if v.used += int64(size); v.used > v.limits.documents {
 		return fmt.Errorf("what verdicts are evaluated from takes more than %d bytes", v.limits.documents)
 	}
 	return nil

@@ -6,7 +6,7 @@ import (
 	"attestry/evidence"
 )
 
-// checkSubject compares what the manifest says that the package is of with the documents.
+// checkSubject compares the subject in the manifest with the documents.
 func (v *Verifier) checkSubject() {
 	subject, status := v.manifest.Subject, v.manifest.Status
 	if status != "" && !slices.Contains([]evidence.Status{evidence.Compliant, evidence.NonCompliant, evidence.Incomplete}, status) {
@@ -76,7 +76,7 @@ func (v *Verifier) checkTrails(subject *Subject) {
 	v.checkReports(known)
 }
 
-// checkReports reports attestations and artifacts of trails, by their keys, that the package does not have.
+// checkReports reports attestations and artifacts whose trail is not in the package. trails has the keys of its trails.
 func (v *Verifier) checkReports(trails map[string]bool) {
 	for i := range v.attestations {
 		if one := &v.attestations[i]; !trails[evidence.TrailKey(one.flow, one.trail)] {

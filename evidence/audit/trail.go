@@ -9,24 +9,23 @@ import (
 	"attestry/evidence/template"
 )
 
-// Trail evaluates a trail by the facts of a package alone, as the service evaluates it by what it
-// keeps (docs/semantics.md 7.2). Facts can be added in any order.
+// Trail evaluates a trail by the facts of a package, as the service does (docs/semantics.md 7.2). The order of facts
+// does not matter.
 type Trail struct {
 	flow     FlowDocument
 	template template.Template
 	trail    evidence.Trail
 	records  []evidence.ArtifactRecord
-	// attested are the attestations that are not about the trail itself, with their artifact names.
 	attested []attested
 }
 
+// attested is an attestation of artifacts, with their names.
 type attested struct {
 	entry   evidence.SlotEntry
 	targets []string
 }
 
-// NewTrail begins the evaluation of a trail of a flow under its template, of which the id is given too. commit is that of
-// the trail, nil if it is not known.
+// NewTrail begins the evaluation of a trail of a flow by its template. commit is that of the trail, nil if unknown.
 func NewTrail(flow FlowDocument, name string, commit *evidence.GitCommit, templateID string, parsed template.Template) *Trail {
 	return &Trail{flow: flow, template: parsed, trail: evidence.Trail{Name: name, Commit: commit, Template: templateID}}
 }
@@ -34,7 +33,7 @@ func NewTrail(flow FlowDocument, name string, commit *evidence.GitCommit, templa
 // Report adds the report of an artifact.
 func (t *Trail) Report(record *evidence.ArtifactRecord) { t.records = append(t.records, *record) }
 
-// AttestEntry adds an attestation by what counts of it. Without fingerprint and targets it is about the trail.
+// AttestEntry adds an attestation. Without fingerprint and targets it is about the trail.
 func (t *Trail) AttestEntry(entry evidence.SlotEntry, targets []string) {
 	if entry.Fingerprint == "" && len(targets) == 0 {
 		t.trail.Entries = evidence.AddEntry(t.trail.Entries, entry.Entry)
@@ -43,7 +42,7 @@ func (t *Trail) AttestEntry(entry evidence.SlotEntry, targets []string) {
 	t.attested = append(t.attested, attested{entry, targets})
 }
 
-// Evaluation is what the facts of a trail come to.
+// Evaluation is the evaluation of a trail.
 type Evaluation struct {
 	Report compliance.Report
 	trail  *Trail
@@ -52,7 +51,7 @@ type Evaluation struct {
 	names map[string][]string
 }
 
-// Evaluate evaluates the trail by what was added.
+// Evaluate evaluates the trail by the facts that were added.
 func (t *Trail) Evaluate() *Evaluation {
 	names := map[string][]string{}
 	for i := range t.records {
@@ -72,21 +71,21 @@ func (t *Trail) Evaluate() *Evaluation {
 	return &Evaluation{Report: compliance.Describe(&t.template, &trail, slots), trail: t, slots: slots, names: names}
 }
 
-// Flow is what policies evaluate of an artifact under a name in the trail. It is not ok if it is not there.
+// Flow returns the facts for policies of an artifact under a name in the trail. It is not ok if the trail lacks it.
 func (e *Evaluation) Flow(name, fingerprint string) (policy.Flow, bool) {
 	slot := e.slots[name]
 	artifact, ok := slot.Artifact(fingerprint)
 	if !ok {
 		return policy.Flow{}, false
 	}
-	of := e.trail
-	known := compliance.Flow(&of.template, &of.trail, &slot, artifact, compliance.Artifact(&of.template, &of.trail, &slot, artifact))
-	known.Name, known.Tags = of.flow.Name, of.flow.Tags
-	slices.SortFunc(known.Attestations, evidence.CompareEntries)
-	return known, true
+	t := e.trail
+	flow := compliance.Flow(&t.template, &t.trail, &slot, artifact, compliance.Artifact(&t.template, &t.trail, &slot, artifact))
+	flow.Name, flow.Tags = t.flow.Name, t.flow.Tags
+	slices.SortFunc(flow.Attestations, evidence.CompareEntries)
+	return flow, true
 }
 
-// slots makes the slots of all artifact names. names are those of each artifact.
+// slots makes the slots of all artifact names. names are those of each artifact, by fingerprint.
 func (t *Trail) slots(names map[string][]string) map[string]evidence.Slot {
 	slots := map[string]evidence.Slot{}
 	change := func(name string, apply func(*evidence.Slot)) {
@@ -110,7 +109,7 @@ func (t *Trail) slots(names map[string][]string) map[string]evidence.Slot {
 	return slots
 }
 
-// Artifact evaluates the artifact of a fingerprint under each of its names in the trail, in their order.
+// Artifact returns the statuses of the artifact of a fingerprint, one for each of its names in the trail, in order.
 func (e *Evaluation) Artifact(fingerprint string) []ArtifactStatus {
 	var states []ArtifactStatus
 	for _, name := range e.names[fingerprint] {

@@ -16,7 +16,7 @@ import (
 	"attestry/evidence/template"
 )
 
-// Finding is something that is wrong with a package.
+// Finding is a fault of a package.
 type Finding struct {
 	Member string // path
 	Reason string
@@ -24,14 +24,14 @@ type Finding struct {
 
 func (f Finding) String() string { return f.Member + ": " + f.Reason }
 
-// Verifier verifies a package, member by member: that the manifest lists what is there, with the
-// same content, and that the verdicts in the package follow from the facts in it.
+// Verifier verifies a package, member by member: that the members are those of the manifest, with the same content, and
+// that the verdicts follow from the facts.
 type Verifier struct {
 	evaluator Evaluator
 	limits    limits
 
 	members  []Member
-	held     int64 // bytes
+	used     int64 // bytes of memory
 	known    map[string]bool
 	findings []Finding
 	omitted  int // findings
@@ -46,7 +46,7 @@ type Verifier struct {
 	lost         []LostEvidence
 	evidence     map[string]evidenceRef // by path
 	types        map[string]*customType // by path
-	pending      []pendingVerdict       // of types that come behind them
+	pending      []pendingVerdict       // their types come after them in the package
 	failed       int                    // evaluations of custom types
 	notEvaluated int
 	policies     map[string]*policy.Policy
@@ -61,11 +61,11 @@ type evidenceRef struct {
 	sha256      string
 }
 
-// NewVerifier begins to verify a package in so many bytes of memory. evaluator evaluates hostile rules.
+// NewVerifier begins the verification of a package, with a limit of memory in bytes. Rules may be hostile.
 func NewVerifier(evaluator Evaluator, memory int64) *Verifier {
 	return &Verifier{
 		evaluator: evaluator,
-		// A document is held with its decoded form, and encoded again.
+		// A document is in memory with its decoded form, and encoded again.
 		limits: limits{document: memory / 8, decoded: memory / 4, documents: memory / 2, members: 1_000_000, findings: 1_000},
 		known:  map[string]bool{}, trails: map[string]*TrailDocument{}, templates: map[string]template.Template{},
 		evidence: map[string]evidenceRef{}, types: map[string]*customType{}, policies: map[string]*policy.Policy{},
@@ -73,13 +73,13 @@ func NewVerifier(evaluator Evaluator, memory int64) *Verifier {
 	}
 }
 
-// Add reads a member of so many bytes to its end. The error is that of content, or that there is too much
-// to verify; what is wrong with the member shows in the findings.
+// Add reads a member of size bytes to its end. It returns errors of content and of exceeded limits. Faults of the
+// member are findings.
 func (v *Verifier) Add(path string, size int64, content io.Reader) error {
 	if len(v.members) == v.limits.members {
 		return errors.New("the package has too many members")
 	}
-	if err := v.hold(len(path) + memberSize); err != nil {
+	if err := v.reserve(len(path) + memberSize); err != nil {
 		return err
 	}
 	hash := sha256.New()
@@ -101,7 +101,7 @@ func (v *Verifier) Add(path string, size int64, content io.Reader) error {
 	}
 	v.known[path] = true
 	if path == ManifestPath {
-		v.manifest = &Manifest{} // though it may be one that cannot be read
+		v.manifest = &Manifest{} // not nil, even if it cannot be read
 	}
 	v.members = append(v.members, Member{Path: path, Size: size, SHA256: hex.EncodeToString(hash.Sum(nil))})
 	switch {
@@ -115,9 +115,9 @@ func (v *Verifier) Add(path string, size int64, content io.Reader) error {
 		v.report(path, "%v", err)
 	}
 	if strings.HasPrefix(path, attestationsFolder) || strings.HasPrefix(path, LogFolder) {
-		return v.hold(0) // what is kept of them was counted where it was read
+		return v.reserve(0) // their readers counted the memory
 	}
-	return v.hold(len(document))
+	return v.reserve(len(document))
 }
 
 const attestationsFolder = "attestations/"
@@ -142,7 +142,7 @@ func (v *Verifier) readPolicy(path string, content []byte) error {
 		return err
 	}
 	name := strings.TrimSuffix(strings.TrimPrefix(path, "policies/"), ".yml")
-	return v.show("policy", strings.ReplaceAll(name, "/", ":"), path, nil)
+	return v.addShown("policy", strings.ReplaceAll(name, "/", ":"), path, nil)
 }
 
 func (v *Verifier) readType(path string, document *TypeDocument) error {
@@ -151,9 +151,9 @@ func (v *Verifier) readType(path string, document *TypeDocument) error {
 	}
 	v.types[path] = &customType{
 		version: document.Version, definition: attestation.Definition{Schema: document.Schema, Rules: document.Rules},
-		varies: slices.ContainsFunc(document.Rules, varies),
+		nondeterministic: slices.ContainsFunc(document.Rules, isNondeterministic),
 	}
-	return v.show("attestation_type", document.Name+":"+strconv.Itoa(document.Version), path, nil)
+	return v.addShown("attestation_type", document.Name+":"+strconv.Itoa(document.Version), path, nil)
 }
 
 func (v *Verifier) readTrail(path string, document *TrailDocument) error {
@@ -173,7 +173,7 @@ func (v *Verifier) readArtifact(path string, document *ArtifactDocument) error {
 		if record.Fingerprint != document.Fingerprint {
 			return fmt.Errorf("report %s is about the artifact %s", record.ID, record.Fingerprint)
 		}
-		if err := v.show("artifact", record.ID, path, record); err != nil {
+		if err := v.addShown("artifact", record.ID, path, record); err != nil {
 			return err
 		}
 	}
@@ -188,13 +188,13 @@ func (v *Verifier) readTemplate(path string, content []byte) error {
 	}
 	parsed, err := template.Parse(content)
 	v.templates[id] = parsed
-	if err != nil || string(content) == template.Empty { // the empty one is of all organizations, and no fact of any
+	if err != nil || string(content) == template.Empty { // the empty template is built in, and no fact
 		return err
 	}
-	return v.show("template", id, path, nil)
+	return v.addShown("template", id, path, nil)
 }
 
-// readAttestation evaluates the payload. Of the attestation it keeps what later checks read.
+// readAttestation checks the verdict, and keeps the members that later checks read.
 func (v *Verifier) readAttestation(path string, document *AttestationDocument) error {
 	read := document.Attestation
 	if path != AttestationPath(read.ID) {
@@ -207,9 +207,9 @@ func (v *Verifier) readAttestation(path string, document *AttestationDocument) e
 		return err
 	}
 	facts := attestationFacts{flow: read.Flow, trail: read.Trail, control: read.Control, targets: read.Targets, entry: read.SlotEntry()}
-	v.held += facts.size()
+	v.used += facts.size()
 	v.attestations = append(v.attestations, facts)
-	return v.show("attestation", read.ID, path, &read)
+	return v.addShown("attestation", read.ID, path, &read)
 }
 
 func (v *Verifier) readEvidence(document *AttestationDocument) error {
@@ -221,11 +221,11 @@ func (v *Verifier) readEvidence(document *AttestationDocument) error {
 		lost := LostEvidence{
 			Attestation: document.ID, Path: EvidencePath(document.ID), Size: file.Size, SHA256: file.SHA256, Reason: document.EvidenceLost,
 		}
-		v.held += lengthOf(lost.Attestation, lost.Path, lost.SHA256, lost.Reason)
+		v.used += lengthOf(lost.Attestation, lost.Path, lost.SHA256, lost.Reason)
 		v.lost = append(v.lost, lost)
 	case file != nil:
 		want = EvidencePath(document.ID)
-		v.held += lengthOf(want, document.ID, file.SHA256)
+		v.used += lengthOf(want, document.ID, file.SHA256)
 		v.evidence[want] = evidenceRef{attestation: document.ID, size: file.Size, sha256: file.SHA256}
 	}
 	if document.EvidencePath != want {
@@ -236,22 +236,22 @@ func (v *Verifier) readEvidence(document *AttestationDocument) error {
 
 func isLossReason(reason string) bool { return reason == EvidenceMissing || reason == EvidenceAltered }
 
-// checkVerdict compares the verdict of an attestation with what its payload comes to.
+// checkVerdict compares the verdict of an attestation with the evaluation of its payload.
 func (v *Verifier) checkVerdict(path string, a *evidence.Attestation) error {
 	if a.Override != nil || a.Type == evidence.TypeGeneric {
-		return nil // the verdict was reported, and does not follow from the payload
+		return nil // the verdict was reported
 	}
 	name, isCustom := strings.CutPrefix(a.Type, evidence.CustomPrefix)
 	if data, sent := a.Payload[attestation.DataMember]; sent && isCustom {
 		verdict := pendingVerdict{path: path, typePath: TypePath(name, a.TypeVersion), compliant: a.Compliant, data: data}
-		if v.types[verdict.typePath] == nil { // members of a package that was packed again have any order
+		if v.types[verdict.typePath] == nil { // a repacked package may have another order of members
 			v.pending = append(v.pending, verdict)
-			v.held += lengthOf(verdict.path, verdict.typePath) + int64(len(data))
+			v.used += lengthOf(verdict.path, verdict.typePath) + int64(len(data))
 			return nil
 		}
 		return v.checkCustom(&verdict)
 	}
-	came, ok, err := evaluateBuiltIn(a, v.limits.decoded)
+	computed, ok, err := evaluateBuiltIn(a, v.limits.decoded)
 	switch {
 	case err != nil:
 		return err
@@ -259,20 +259,20 @@ func (v *Verifier) checkVerdict(path string, a *evidence.Attestation) error {
 		v.notEvaluated++
 		return nil
 	}
-	if err := compareVerdicts(a.Compliant, came); err != nil || !attestation.NamesPeople(a) {
+	if err := compareVerdicts(a.Compliant, computed); err != nil || !attestation.NamesPeople(a) {
 		return err
 	}
 	return checkPeople(a)
 }
 
-// checkPeople compares what an attestation says of approvals, and of who wrote, approved or decided, with its payload. The
-// trail may have had the merge commit of one of its pull requests, or another. Earlier versions of the service said nothing.
+// checkPeople compares the approvals and the involved people of an attestation with its payload. They depend on the
+// commit of the trail, so all merge commits and an unknown commit are tried. Earlier versions stored neither.
 func checkPeople(a *evidence.Attestation) error {
 	fault := fmt.Errorf("it says that %d approved, but its pull requests do not", a.Approvers)
 	for _, commit := range append(attestation.MergeCommits(a), "") {
-		came, _ := attestation.Approved(a, commit)
+		computed, _ := attestation.Approved(a, commit)
 		switch {
-		case a.Approvers != 0 && came != a.Approvers:
+		case a.Approvers != 0 && computed != a.Approvers:
 		case a.Involved == "" || a.Involved == attestation.Involved(a, commit):
 			return nil
 		default:
@@ -282,9 +282,9 @@ func checkPeople(a *evidence.Attestation) error {
 	return fault
 }
 
-func compareVerdicts(said, came bool) error {
-	if said != came {
-		return fmt.Errorf("it says is_compliant %s, but its payload comes to %s", strconv.FormatBool(said), strconv.FormatBool(came))
+func compareVerdicts(said, computed bool) error {
+	if said != computed {
+		return fmt.Errorf("it says is_compliant %s, but its payload comes to %s", strconv.FormatBool(said), strconv.FormatBool(computed))
 	}
 	return nil
 }

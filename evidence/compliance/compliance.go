@@ -1,5 +1,5 @@
-// Package compliance evaluates trails and their artifacts under their template (docs/semantics.md 7.2). What is stored
-// of a verdict is always what these functions say of the facts.
+// Package compliance evaluates trails and their artifacts by their template (docs/semantics.md 7.2). All stored
+// verdicts are results of these functions.
 package compliance
 
 import (
@@ -10,7 +10,7 @@ import (
 	"attestry/evidence/template"
 )
 
-// Summarize evaluates a slot by itself, under the template of the given id, for the author of the trail's commit.
+// Summarize evaluates a slot without its trail, by the template of the id. author is that of the trail's commit.
 func Summarize(id string, t *template.Template, author string, slot *evidence.Slot) evidence.SlotSummary {
 	summary := evidence.SlotSummary{
 		Version: slot.Version, Template: id, EvaluatedAt: slot.EvaluatedAt,
@@ -27,13 +27,13 @@ func Summarize(id string, t *template.Template, author string, slot *evidence.Sl
 	return summary
 }
 
-// Update sets what follows from a trail's facts, under its template.
+// Update sets the status and the approval of a trail, by its template.
 func Update(t *template.Template, trail *evidence.Trail) {
 	trail.Status, trail.Approved = Trail(t, trail), Approved(trail)
 }
 
-// Approved reports whether others approved what the author of a trail wrote: an attestation of the trail or of one of its
-// artifacts shows it, or a machine account is the author.
+// Approved reports whether a trail has independent approval: by an attestation of the trail or of one of its artifacts,
+// or because a machine account is the author.
 func Approved(trail *evidence.Trail) bool {
 	for _, summary := range trail.Slots {
 		if summary.Approved {
@@ -43,8 +43,8 @@ func Approved(trail *evidence.Trail) bool {
 	return independent.MachineAccount(trail.Author()) || independent.Approved(trail.Entries)
 }
 
-// Trail evaluates a trail, whose slots were evaluated under the same template. An artifact that was attested by name
-// and not reported is missing, as is one that the template expects.
+// Trail evaluates a trail whose slots were summarized by the same template. An artifact that was attested by name or is
+// required by the template, but was not reported, is missing.
 func Trail(t *template.Template, trail *evidence.Trail) evidence.Status {
 	verdict := evaluate(counting(t.Trail.Attestations, trail.Entries, trail.Author()))
 	for _, summary := range trail.Slots {
@@ -57,22 +57,22 @@ func Trail(t *template.Template, trail *evidence.Trail) evidence.Status {
 	return verdict.status()
 }
 
-// Artifact evaluates an artifact of a trail: its attestations and the trail's must be there and compliant (rule 4).
+// Artifact evaluates an artifact of a trail: its attestations and the trail's must exist and be compliant (rule 4).
 func Artifact(t *template.Template, trail *evidence.Trail, slot *evidence.Slot, artifact evidence.SlotArtifact) evidence.Status {
 	required, _ := t.Artifact(slot.Name)
 	own := evaluate(counting(required.Attestations, slot.Bound(artifact), trail.Author()))
 	return own.with(evaluate(counting(t.Trail.Attestations, trail.Entries, trail.Author()))).status()
 }
 
-// State evaluates the artifact of a fingerprint in its trail (docs/semantics.md 5.3) from the slot that it was reported
-// to. If that slot is not complete, the status is that which State finds with the slot that evidence.RebuildSlot makes.
+// State evaluates the artifact of a fingerprint in its trail (docs/semantics.md 5.3) by the slot that it was reported
+// to. If it is not complete, the status has to be evaluated by a slot of evidence.RebuildSlot.
 func State(t *template.Template, trail *evidence.Trail, slot *evidence.Slot, fingerprint string) (artifact evidence.SlotArtifact, status evidence.Status, complete bool) {
 	artifact, complete = slot.Complete(fingerprint)
 	return artifact, Artifact(t, trail, slot, artifact), complete
 }
 
-// NewestState evaluates what State evaluates without the slot, whose name it is. It is
-// ok only for the newest artifact of that name, as the trail summarizes no other.
+// NewestState is State by the trail's summary of the slot of a name. It is ok only for the newest artifact of the name,
+// as the trail has no summary of others.
 func NewestState(t *template.Template, trail *evidence.Trail, name, fingerprint string) (status evidence.Status, ok bool) {
 	summary := trail.Slots[name]
 	if summary.Fingerprint != fingerprint || summary.Template != trail.Template {
@@ -82,19 +82,17 @@ func NewestState(t *template.Template, trail *evidence.Trail, name, fingerprint 
 	return own.with(evaluate(counting(t.Trail.Attestations, trail.Entries, trail.Author()))).status(), true
 }
 
-// verdict is what has been found about a set of attestations.
+// verdict is the evaluation of a set of attestations.
 type verdict struct {
-	// failing: some attestation is not compliant, expected or not (rule 2).
-	failing bool
-	// lacking: an expected one is missing.
-	lacking bool
+	failing bool // an attestation, required or not, is not compliant (rule 2)
+	lacking bool // a required one is missing
 }
 
 func (v verdict) with(other verdict) verdict {
 	return verdict{failing: v.failing || other.failing, lacking: v.lacking || other.lacking}
 }
 
-// status puts failing before lacking (rule 6).
+// status is the status of the verdict. Failing takes precedence over lacking (rule 6).
 func (v verdict) status() evidence.Status {
 	switch {
 	case v.failing:
@@ -106,9 +104,10 @@ func (v verdict) status() evidence.Status {
 	}
 }
 
-// counting returns what counts for the commits of an author: requirements, and entries with the verdicts by which they
-// are evaluated. A pull request without the approvals that are required of it is not compliant, nor is a decision of who
-// wrote or approved the code. A machine account needs no pull request (docs/semantics.md 18.12, 18.14).
+// counting applies the rules on independent approval and separation of duties for the commits of an author. It returns
+// the requirements that apply and the entries with their resulting verdicts. A pull request without the required
+// approvals is not compliant, nor is a decision of somebody who wrote or approved the code. A machine account needs no
+// pull request (docs/semantics.md 18.12, 18.14).
 func counting(required []template.Attestation, entries []evidence.Entry, author string) ([]template.Attestation, []evidence.Entry) {
 	if !slices.ContainsFunc(required, template.Attestation.FourEyes) {
 		return required, entries
@@ -147,7 +146,7 @@ func evaluate(required []template.Attestation, entries []evidence.Entry) verdict
 	return v
 }
 
-// indexOf finds the entry of a requirement, -1 if there is none. One of a wrong type leaves the requirement missing (rule 3).
+// indexOf is the index of the entry for a requirement, or -1. An entry of a wrong type does not count (rule 3).
 func indexOf(required template.Attestation, entries []evidence.Entry) int {
 	i := slices.IndexFunc(entries, func(e evidence.Entry) bool { return e.Name == required.Name })
 	if i < 0 || !required.Fits(entries[i].Type) {
@@ -156,10 +155,10 @@ func indexOf(required template.Attestation, entries []evidence.Entry) int {
 	return i
 }
 
-// Overridden returns what an override replaces: the latest attestation of its name, type and target, or the zero Entry if
-// that is required and missing. It is not ok where there is neither (docs/semantics.md 6.4). names are the artifact names
-// that the override is about, none if it is about the trail, and entries the attestations of each. Each named artifact
-// must have or require the attestation. Of several names of a fingerprint's artifact, one is enough.
+// Overridden returns the attestation that an override replaces: the latest one of its name, type and target, or the
+// zero Entry if that is required and missing. It is not ok if there is neither (docs/semantics.md 6.4). names are the
+// artifact names of the override, none if it is about the trail, and entries the attestations of each. Each named
+// artifact must have or require the attestation. Of the names of a fingerprint's artifact, one is enough.
 func Overridden(t *template.Template, trail *evidence.Trail, override *evidence.Attestation, names []string, entries map[string][]evidence.Entry) (original evidence.Entry, ok bool) {
 	if override.OfTrail() {
 		return overriddenAmong(t.Trail.Attestations, trail.Entries, override)
@@ -178,7 +177,7 @@ func Overridden(t *template.Template, trail *evidence.Trail, override *evidence.
 	return original, ok
 }
 
-// overriddenAmong is not ok unless the attestation is there, or required and missing.
+// overriddenAmong is Overridden for one artifact or the trail.
 func overriddenAmong(required []template.Attestation, entries []evidence.Entry, override *evidence.Attestation) (evidence.Entry, bool) {
 	for _, entry := range entries {
 		if entry.Name == override.Name && entry.Type == override.Type {

@@ -8,7 +8,7 @@ import (
 	"attestry/evidence/template"
 )
 
-// Report is the compliance of a trail in every detail, as answers show it (docs/semantics.md 7.1).
+// Report is the detailed compliance of a trail, as responses show it (docs/semantics.md 7.1).
 type Report struct {
 	Status       evidence.Status
 	Attestations []AttestationStatus
@@ -17,31 +17,31 @@ type Report struct {
 	Template     string // id
 }
 
-// AttestationStatus is an attestation that is required, or there, or both.
+// AttestationStatus is an attestation that is required or was reported.
 type AttestationStatus struct {
 	Name string
 	// Type is that of the attestation, else the required one.
 	Type string
-	// Entry is nil while the attestation is missing.
+	// Entry is nil if the attestation is missing.
 	Entry *evidence.Entry
-	// Lack says which approvals the template asks for and the pull request lacks, "" if none.
+	// Lack is the required approval or separation of duties that is missing, "" if none.
 	Lack       string
 	Unexpected bool
 }
 
-// ArtifactStatus is an artifact that is required, or there, or both.
+// ArtifactStatus is an artifact that is required or was reported.
 type ArtifactStatus struct {
 	Name string
-	// Artifact is nil when none was reported under the name.
+	// Artifact is nil if none was reported under the name.
 	Artifact     *evidence.SlotArtifact
 	Status       evidence.Status
 	Attestations []AttestationStatus
 	Unexpected   bool
-	// EvaluatedAt is zero when nothing was reported for the artifact.
+	// EvaluatedAt is zero if nothing was reported for the artifact.
 	EvaluatedAt float64
 }
 
-// Each visits the statuses of attestations: those of the trail itself, with no name of an artifact, then those of its artifacts.
+// Each visits the statuses of attestations: those of the trail itself, with artifact "", then those of its artifacts.
 func (r *Report) Each(visit func(artifact string, status *AttestationStatus)) {
 	for i := range r.Attestations {
 		visit("", &r.Attestations[i])
@@ -65,7 +65,7 @@ func (r *Report) Counting() map[string]bool {
 	return counting
 }
 
-// Describe reports on a trail with its slots, by artifact name.
+// Describe makes the report on a trail. slots are its slots by artifact name.
 func Describe(t *template.Template, trail *evidence.Trail, slots map[string]evidence.Slot) Report {
 	report := Report{
 		Status: Trail(t, trail), Attestations: attestations(counting(t.Trail.Attestations, trail.Entries, trail.Author())),
@@ -101,7 +101,7 @@ func describeSlot(t *template.Template, trail *evidence.Trail, slot *evidence.Sl
 	}
 }
 
-// DescribeArtifact reports on one artifact of a slot.
+// DescribeArtifact is the status of one artifact of a slot.
 func DescribeArtifact(t *template.Template, trail *evidence.Trail, slot *evidence.Slot, artifact evidence.SlotArtifact) ArtifactStatus {
 	required, expected := t.Artifact(slot.Name)
 	return ArtifactStatus{
@@ -135,8 +135,8 @@ func attestations(required []template.Attestation, entries []evidence.Entry) []A
 	return listed
 }
 
-// Flow is what policies evaluate of an artifact in a trail, but for the name and the tags of the flow. status is the
-// state of the artifact there.
+// Flow returns the facts for policies about an artifact in a trail, without the name and the tags of the flow. status
+// is that of the artifact in the trail.
 func Flow(t *template.Template, trail *evidence.Trail, slot *evidence.Slot, artifact evidence.SlotArtifact, status evidence.Status) policy.Flow {
 	known := policy.Flow{
 		Trail: trail.Name, Author: trail.Author(), Status: status,
@@ -148,8 +148,8 @@ func Flow(t *template.Template, trail *evidence.Trail, slot *evidence.Slot, arti
 	return known
 }
 
-// shortfall names what keeps an artifact from being compliant in its trail: attestations of
-// the artifact or the trail that are not compliant, and required ones that are missing.
+// shortfall returns the attestations because of which an artifact is not compliant in its trail: those of the artifact
+// or the trail that are not compliant, and required ones that are missing.
 func shortfall(t *template.Template, trail *evidence.Trail, slot *evidence.Slot, artifact evidence.SlotArtifact) (failing []evidence.Entry, missing []string) {
 	required, _ := t.Artifact(slot.Name)
 	for _, status := range slices.Concat(

@@ -15,7 +15,7 @@ type Control struct {
 	Org        string `json:"org"`
 	Identifier string `json:"identifier"`
 	Name       string `json:"name"`
-	// Description is nil when none was given.
+	// Description may be nil.
 	Description *string `json:"description,omitempty"`
 	// Links maps labels to URLs.
 	Links map[string]string `json:"links,omitempty"`
@@ -28,7 +28,7 @@ type Control struct {
 	Tags map[string]string `json:"tags,omitempty"`
 }
 
-// Status says what a version changed, in the words of answers.
+// Status is what a version changed, as the API writes it.
 type Status string
 
 // The statuses of versions (docs/semantics.md 18.5).
@@ -39,7 +39,7 @@ const (
 	Unarchived Status = "Unarchived"
 )
 
-// Version is a control as a change has left it. It never changes.
+// Version is a version of a control. It is immutable.
 type Version struct {
 	Org         string            `json:"org"`
 	Control     string            `json:"control"` // identifier
@@ -53,7 +53,7 @@ type Version struct {
 	CreatedAt   float64           `json:"created_at"` // Unix seconds
 }
 
-// Change is what a request asks of a control; nil members stay as they are.
+// Change is a change of a control; nil members stay as they are.
 type Change struct {
 	Name *string
 	// Description is not nil if it was sent; null removes it.
@@ -82,7 +82,7 @@ func (c *Control) Next(change Change, by string, at float64) (next Version, ok b
 	return next, !same
 }
 
-// Follow brings a control to a version, unless it is there or further.
+// Follow updates a control to a version, unless it has that one or a later one.
 func (c *Control) Follow(version *Version) {
 	if version.Version <= c.Version {
 		return

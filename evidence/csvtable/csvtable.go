@@ -7,17 +7,16 @@ import (
 	"strings"
 )
 
-// Reader writes a table as it is read, and holds one page of it at a time.
+// Reader encodes a table while it is read. It has one page in memory.
 type Reader struct {
-	// rows makes the page after a cursor and returns the next cursor, "" at the end.
+	// rows returns the page after a cursor and the next cursor, "" at the end.
 	rows  func(after string) (page [][]string, next string, err error)
 	after string
 	ended bool
 	text  bytes.Buffer
 }
 
-// NewReader begins a table with its columns and first page, so that what goes wrong
-// there is known before anything is sent.
+// NewReader begins a table with its columns and first page, so that an error there is returned before anything is sent.
 func NewReader(columns []string, rows func(after string) ([][]string, string, error)) (*Reader, error) {
 	r := &Reader{rows: rows}
 	if err := csv.NewWriter(&r.text).WriteAll([][]string{columns}); err != nil {
@@ -26,7 +25,6 @@ func NewReader(columns []string, rows func(after string) ([][]string, string, er
 	return r, r.nextPage()
 }
 
-// nextPage writes the next page.
 func (r *Reader) nextPage() error {
 	page, next, err := r.rows(r.after)
 	if err != nil {
@@ -41,8 +39,8 @@ func (r *Reader) nextPage() error {
 	return csv.NewWriter(&r.text).WriteAll(page)
 }
 
-// Read reads on, and makes a page if none is at hand. It reads nothing if no row of that page passes the filter, as each
-// read has a time limit.
+// Read reads from the current page, or from the next one at its end. If that page has no rows it returns 0 bytes, as
+// each read has a time limit.
 func (r *Reader) Read(p []byte) (int, error) {
 	if r.text.Len() == 0 && !r.ended {
 		if err := r.nextPage(); err != nil || r.text.Len() == 0 && !r.ended {
@@ -52,8 +50,8 @@ func (r *Reader) Read(p []byte) (int, error) {
 	return r.text.Read(p)
 }
 
-// escapeFormula keeps spreadsheets from running a cell of a CSV file as a formula: reporters choose the names, and auditors
-// open the file. Spreadsheets do not show the quote before it.
+// escapeFormula keeps spreadsheets from running a cell as a formula: reporters choose the names, and auditors open the
+// file. Spreadsheets do not show the leading quote.
 func escapeFormula(cell string) string {
 	if cell != "" && strings.ContainsRune("=+-@\t\r\n", rune(cell[0])) {
 		return "'" + cell

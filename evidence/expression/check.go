@@ -13,7 +13,7 @@ func requireType(n node, wanted valueType, what string) error {
 	return nil
 }
 
-// checkComparison refuses what cannot be compared whatever the subject is.
+// checkComparison refuses comparisons that fail for every subject.
 func checkComparison(operator string, left, right node) error {
 	if left.kind == flowType || left.kind == listType {
 		return left.fault("%s cannot be compared with '%s'", left.kind, operator)
@@ -36,7 +36,7 @@ func checkComparison(operator string, left, right node) error {
 	return checkConstant(right, left)
 }
 
-// checkConstant refuses a constant that is compared with a number and is none.
+// checkConstant refuses a string constant that is compared with a number and is not a number.
 func checkConstant(n, other node) error {
 	if !n.constant || n.kind != stringType || other.kind != numberType {
 		return nil

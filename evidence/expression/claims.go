@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	// maxClaims is the most values of a token that conditions can be evaluated over; each item of a list counts.
+	// maxClaims bounds the values of a token, including each item of a list.
 	maxClaims = 1000
-	// maxClaimsDepth is how deep claims may be nested.
+	// maxClaimsDepth bounds the nesting of claims.
 	maxClaimsDepth = 10
 )
 
-// ClaimsExpression is a parsed and checked condition over claims. Several goroutines may evaluate it at once.
+// ClaimsExpression is a parsed and checked condition over claims. It is safe for concurrent use.
 type ClaimsExpression struct {
 	root node
 	text string
@@ -24,8 +24,8 @@ type ClaimsExpression struct {
 //
 //	claims.repository == "acme/shop" and claims.ref_protected == "true"
 //
-// in the grammar of Parse. The name of a nested claim is joined of its parts by dots. Only claims whose names hold
-// nothing but letters, digits and '_', '.', '-', '~' can be named. Its error is an *Error.
+// in the grammar of Parse. The parts of a nested claim's name are joined by dots. Only claims whose names consist of
+// letters, digits and '_', '.', '-', '~' can be named. Its error is an *Error.
 func ParseClaims(text string) (*ClaimsExpression, error) {
 	root, err := parse(text, claimContexts, NewPatterns(maxClaimPatterns))
 	if err != nil {
@@ -34,7 +34,7 @@ func ParseClaims(text string) (*ClaimsExpression, error) {
 	return &ClaimsExpression{root: root, text: text}, nil
 }
 
-// Unmet lists what of the condition does not hold for claims: the operands of its outermost 'and', or all of it.
+// Unmet lists the parts of the condition that are false for claims: operands of its outermost 'and', or the whole.
 func (e *ClaimsExpression) Unmet(claims Claims) []string {
 	all := []rune(e.text)
 	parts := e.root.conjuncts
@@ -50,13 +50,13 @@ func (e *ClaimsExpression) Unmet(claims Claims) []string {
 	return unmet
 }
 
-// Evaluate reports whether the condition holds for claims. It is an error to compare a number with another claim.
+// Evaluate reports whether the condition is true for claims. Comparing a number with another text is an error.
 func (e *ClaimsExpression) Evaluate(claims Claims) (bool, error) {
 	result, err := e.root.evaluate(scope{claims: claims})
 	return result.boolean, err
 }
 
-// Restricts reports whether a token needs a claim to meet the condition. Otherwise anybody might meet it.
+// Restricts reports whether a token without claims does not meet the condition. Otherwise any token might meet it.
 func (e *ClaimsExpression) Restricts() bool {
 	holds, err := e.Evaluate(Claims{})
 	return err != nil || !holds
@@ -64,7 +64,7 @@ func (e *ClaimsExpression) Restricts() bool {
 
 var claimContexts = contexts{find: claimContext, listed: "claims.<name>"}
 
-// claimContext reads a claim as a text or as a list. A text is a list of one, as the claim aud may be either.
+// claimContext reads a claim as a text or as a list. As a list, a text has one item: the claim aud may be either.
 func claimContext(name string) (found node, ok bool) {
 	name, ok = strings.CutPrefix(name, "claims.")
 	if !ok || name == "" {
@@ -86,15 +86,15 @@ func claimContext(name string) (found node, ok bool) {
 	return found, true
 }
 
-// Claims are the claims of a token under the names by which conditions read them.
+// Claims are the claims of a token, by the names that conditions use.
 type Claims struct {
 	values map[string]value // texts, and lists of texts
 }
 
 // FlattenClaims makes Claims of a JSON object that was decoded with json.Decoder.UseNumber. Names of nested claims are
-// joined by dots. Booleans become "true" and "false", numbers the text of the JSON. A list of such values is read by
-// 'in' and exists() and is null elsewhere; any other list is null. Too many or too deep claims, and two of one joined
-// name, are an error, which repeats nothing of the claims.
+// joined by dots. Booleans become "true" and "false", numbers their JSON text. A list of such values can be read by
+// 'in' and exists() and is null elsewhere; any other list is null. Too many or too deeply nested claims, and equal
+// joined names, are an error, which contains nothing of the claims.
 func FlattenClaims(decoded map[string]any) (Claims, error) {
 	f := flattener{values: map[string]value{}}
 	if err := f.object("", decoded, 1); err != nil {
@@ -146,7 +146,7 @@ func (f *flattener) claim(name string, claim any, depth int) error {
 	return nil
 }
 
-// listClaim returns null for a list with anything but texts, numbers and booleans.
+// listClaim returns null for a list with other items than texts, numbers and booleans.
 func listClaim(items []any) value {
 	list := value{kind: listType}
 	for _, item := range items {

@@ -2,11 +2,11 @@ package expression
 
 import "strings"
 
-// contexts are the names by which an expression reads what it is evaluated for.
+// contexts are the names by which an expression reads its subject or claims.
 type contexts struct {
 	// find returns the context of a name, without a column.
 	find func(name string) (found node, ok bool)
-	// listed names all of them in errors.
+	// listed is their list in errors.
 	listed string
 }
 
@@ -37,7 +37,7 @@ func policyContext(name string) (found node, ok bool) {
 	return node{}, false
 }
 
-// flowContext reads a value of the flow; without a flow it is null.
+// flowContext reads a value of the flow, null without a flow.
 func flowContext(kind valueType, read func(*Flow) value) node {
 	return context(kind, func(in scope) value {
 		if in.subject.Flow == nil {

@@ -8,34 +8,34 @@ import (
 )
 
 const (
-	// MaxLength is the longest expression that is accepted, in bytes.
+	// MaxLength bounds an expression, in bytes.
 	MaxLength = 10_000
 	// maxDepth bounds nested parentheses, lists and negations.
 	maxDepth = 100
 )
 
-// Expression is a parsed and checked condition. Several goroutines may evaluate it at once.
+// Expression is a parsed and checked condition. It is safe for concurrent use.
 type Expression struct {
 	// Text is the expression as it was written, without ${{ and }}.
 	Text string
 	root node
 }
 
-// Subject is what an expression is evaluated for: an artifact and one of its flows.
+// Subject is the subject of an evaluation: an artifact and one of its flows.
 type Subject struct {
-	// Flow is nil for an artifact that no flow knows.
+	// Flow is nil for an artifact without provenance.
 	Flow        *Flow
 	Name        string // of the artifact
 	Fingerprint string
 }
 
-// Flow is what expressions read of a flow.
+// Flow has the members of a flow that expressions read.
 type Flow struct {
 	Name string
 	Tags map[string]string
 }
 
-// Error says what is wrong with an expression.
+// Error is a fault of an expression.
 type Error struct {
 	// Column is the position in the expression, in characters from 1.
 	Column int
@@ -45,9 +45,8 @@ type Error struct {
 // Error returns the position and the reason.
 func (e *Error) Error() string { return fmt.Sprintf("column %d: %s", e.Column, e.Reason) }
 
-// Parse reads an expression without ${{ and }}. Its error is an *Error. An expression whose
-// result cannot be a boolean is refused, as are comparisons that can never be evaluated.
-// Its patterns are compiled in a set of NewPatterns, which expressions that are kept together share.
+// Parse reads an expression without ${{ and }}. Its error is an *Error. It refuses non-boolean expressions and
+// comparisons that always fail. The patterns are compiled in a set of NewPatterns, which expressions of a file share.
 func Parse(text string, patterns *pattern.Set) (*Expression, error) {
 	root, err := parse(text, policyContexts, patterns)
 	if err != nil {
@@ -75,7 +74,7 @@ func parse(text string, contexts contexts, patterns *pattern.Set) (node, error) 
 	return root, requireType(root, booleanType, "the result")
 }
 
-// Evaluate reports whether the condition holds. It is an error to compare a number with other text.
+// Evaluate reports whether the condition is true. Comparing a number with a text that is not one is an error.
 func (e *Expression) Evaluate(subject *Subject) (bool, error) {
 	result, err := e.root.evaluate(scope{subject: subject})
 	return result.boolean, err

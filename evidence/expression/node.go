@@ -4,15 +4,15 @@ type node struct {
 	column   int // where it begins, in characters from 1
 	kind     valueType
 	evaluate evaluation
-	// asList evaluates a context as a list, for exists() and the right side of 'in'; nil for what is never one.
+	// asList evaluates a context as a list, for exists() and the right side of 'in'; nil if it cannot be a list.
 	asList evaluation
-	// constant tells that evaluate always returns the same and needs no scope.
+	// constant is true if evaluate needs no scope.
 	constant bool
 	// conjuncts are the operands of an 'and'.
 	conjuncts []operand
 }
 
-// operand is one of an 'and' or an 'or', from a column to before another one, with its parentheses.
+// operand is an operand of 'and' or 'or', in the columns from begin to before end, with its parentheses.
 type operand struct {
 	node
 	begin, end int
@@ -20,7 +20,7 @@ type operand struct {
 
 type evaluation func(scope) (value, error)
 
-// scope is what an expression is evaluated for: a subject of policies, or claims.
+// scope is the input of an evaluation: the subject of policies, or claims.
 type scope struct {
 	subject *Subject
 	claims  Claims
@@ -37,12 +37,12 @@ func boolean(column int, holds func(scope) (bool, error)) node {
 	}}
 }
 
-// context reads a value of what the expression is evaluated for. The value may be null whatever the kind is.
+// context reads a value of the scope. The value may be null instead of the kind.
 func context(kind valueType, read func(scope) value) node {
 	return node{kind: kind, evaluate: func(in scope) (value, error) { return read(in), nil }}
 }
 
-// preferList is a context as a list if it may be one.
+// preferList is the node as a list, if it can be one.
 func (n node) preferList() node {
 	if n.asList != nil {
 		n.kind, n.evaluate = listType, n.asList
@@ -50,7 +50,7 @@ func (n node) preferList() node {
 	return n
 }
 
-// listOf evaluates its items anew each time.
+// listOf is a list of items.
 func listOf(column int, items []node) node {
 	return node{column: column, kind: listType, evaluate: func(in scope) (value, error) {
 		values := make([]value, 0, len(items))
@@ -72,7 +72,7 @@ func not(column int, operand node) node {
 	})
 }
 
-// logical is "and" or "or". It evaluates operands from the left until one decides: false for and, true for or.
+// logical is "and" or "or". It evaluates operands from the left until one is decisive: false for and, true for or.
 func logical(operands []operand, decisive bool) node {
 	return boolean(operands[0].column, func(in scope) (bool, error) {
 		for _, operand := range operands {

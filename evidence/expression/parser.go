@@ -18,7 +18,7 @@ type parser struct {
 
 func (p *parser) next() token { return p.tokens[p.at] }
 
-// take returns the next token and goes on to the one behind it.
+// take consumes the next token and returns it.
 func (p *parser) take() token {
 	taken := p.tokens[p.at]
 	if taken.kind != endToken {
@@ -27,7 +27,7 @@ func (p *parser) take() token {
 	return taken
 }
 
-// accept takes the next token if it is the given keyword or operator.
+// accept consumes the next token if it is the given keyword or operator.
 func (p *parser) accept(text string) bool {
 	next := p.next()
 	if next.text != text || next.kind != nameToken && next.kind != operatorToken {
@@ -48,7 +48,7 @@ func (p *parser) unexpected(expected string) error {
 	return &Error{Column: p.next().column, Reason: fmt.Sprintf("expected %s, found %s", expected, p.next())}
 }
 
-// enter counts a level of nesting, which the returned function leaves.
+// enter enters a level of nesting, which the returned function leaves.
 func (p *parser) enter() (leave func(), err error) {
 	if p.depth++; p.depth > maxDepth {
 		return nil, &Error{Column: p.next().column, Reason: fmt.Sprintf("the expression is nested deeper than %d levels", maxDepth)}
@@ -172,7 +172,7 @@ func (p *parser) term() (node, error) {
 	return node{}, p.unexpected("a value")
 }
 
-// list reads the items of a list, of which there is at least one.
+// list reads the items of a list. There must be at least one.
 func (p *parser) list(column int) (node, error) {
 	var items []node
 	for {
@@ -190,7 +190,7 @@ func (p *parser) list(column int) (node, error) {
 	}
 }
 
-// named reads what begins with a name: a constant, a function or a context.
+// named reads a constant, a function or a context.
 func (p *parser) named() (node, error) {
 	name := p.take()
 	switch name.text {
@@ -208,8 +208,8 @@ func (p *parser) named() (node, error) {
 	return found, nil
 }
 
-// call reads a function: exists() is true for what is not null, and matches() if the beginning of a string matches a
-// pattern; it is false for null.
+// call reads a function: exists() is true unless its argument is null, and matches() if the beginning of a string
+// matches a pattern; it is false for null.
 func (p *parser) call(name token) (node, error) {
 	if err := p.expect("("); err != nil {
 		return node{}, err

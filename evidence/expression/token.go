@@ -13,7 +13,7 @@ const (
 	endToken      tokenKind = iota
 	nameToken               // a keyword, a function or a context such as flow.tags.team
 	numberToken             // 3 or -1.5
-	stringToken             // text in quotes, whose content is in text
+	stringToken             // a quoted string; token.text is its content
 	operatorToken           // == != < > <= >= ( ) [ ] ,
 )
 
@@ -34,9 +34,9 @@ func (t token) String() string {
 	return "'" + t.text + "'"
 }
 
-// form matches blanks or a token, with a group for each kind but the end, in their order. Names have the characters of tag
-// keys too.
-var form = regexp.MustCompile(`(?s)\A(?:[ \t\n\r]+|([A-Za-z_][A-Za-z_0-9.~-]*)|([0-9-][0-9.]*)|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(==|!=|<=|>=|[<>()\[\],]))`)
+// tokenPattern matches blanks or a token, with a group for each kind except the end, in their order. Names may have the
+// characters of tag keys.
+var tokenPattern = regexp.MustCompile(`(?s)\A(?:[ \t\n\r]+|([A-Za-z_][A-Za-z_0-9.~-]*)|([0-9-][0-9.]*)|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(==|!=|<=|>=|[<>()\[\],]))`)
 
 // scan splits an expression into tokens, the last of which is an endToken.
 func scan(text string) ([]token, error) {
@@ -46,7 +46,7 @@ func scan(text string) ([]token, error) {
 	var tokens []token
 	column := 1
 	for rest := text; rest != ""; {
-		found := form.FindStringSubmatch(rest)
+		found := tokenPattern.FindStringSubmatch(rest)
 		if found == nil {
 			return nil, unknownToken(rest, column)
 		}
@@ -69,8 +69,8 @@ func unknownToken(rest string, column int) error {
 	return &Error{Column: column, Reason: fmt.Sprintf("unexpected character %q", char)}
 }
 
-// unquoted takes the content out of its quotes. A backslash before the quote makes it part of the text; before
-// anything else it stays, so that regular expressions need no doubled ones.
+// unquoted removes the quotes of a string. A backslash escapes the quote. Before other characters it stays, so that
+// regular expressions need no double backslashes.
 func (t token) unquoted() token {
 	if t.kind == stringToken {
 		quote := t.text[:1]

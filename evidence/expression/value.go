@@ -26,7 +26,7 @@ func (t valueType) String() string {
 	return [...]string{"null", "a boolean", "a number", "a string", "a list", "a flow"}[t]
 }
 
-// value is what an expression evaluates to; the member of its type holds it.
+// value is the result of an expression, in the member of its kind.
 type value struct {
 	kind    valueType
 	boolean bool
@@ -39,7 +39,7 @@ func booleanValue(b bool) value { return value{kind: booleanType, boolean: b} }
 
 func stringValue(text string) value { return value{kind: stringType, text: text} }
 
-// equalValues compares two values; null equals null alone.
+// equalValues compares two values; null equals only null.
 func equalValues(a, b value) (bool, error) {
 	switch {
 	case a.kind == nullType || b.kind == nullType:
@@ -53,7 +53,7 @@ func equalValues(a, b value) (bool, error) {
 	return order == 0, err
 }
 
-// compareValues orders two strings, or two numbers, also in strings, as tags are.
+// compareValues compares two strings, or two numbers, which may be strings, as tags are.
 func compareValues(a, b value) (int, error) {
 	if a.kind == stringType && b.kind == stringType {
 		return cmp.Compare(a.text, b.text), nil
@@ -87,16 +87,16 @@ func parseNumber(text string) (number float64, ok bool) {
 }
 
 const (
-	// maxPattern is the longest regular expression that is accepted, in bytes.
+	// maxPattern bounds a regular expression, in bytes.
 	maxPattern = 1000
-	// maxInstructions bounds what repetitions such as {1000} make of a pattern, each
-	// of which takes memory and, for every character that is matched, time.
+	// maxInstructions bounds the instructions of a pattern, which repetitions such as {1000} multiply. Each takes memory
+	// and, for every matched character, time.
 	maxInstructions = 2001
-	// maxClaimPatterns is what the patterns of a condition over claims may take up, in bytes, for each token.
+	// maxClaimPatterns bounds the memory for patterns of a condition over claims, in bytes, for each token.
 	maxClaimPatterns = 1 << 20
 )
 
-// NewPatterns makes a set for the patterns of expressions that take up at most maxBytes together.
+// NewPatterns makes a set for the patterns of expressions, of at most maxBytes in total.
 func NewPatterns(maxBytes int) *pattern.Set { return pattern.NewSet(maxBytes, maxInstructions) }
 
 // pattern reads a regular expression in quotes. It is anchored at the beginning of a string, not at its end
@@ -107,7 +107,7 @@ func (p *parser) pattern() (compiled *pattern.Pattern, err error) {
 		return nil, p.unexpected("a regular expression in quotes")
 	}
 	p.take()
-	// It has to be valid by itself: "a)(b" is valid in parentheses only.
+	// It must be valid without the group: "a)(b" is valid only in parentheses.
 	if len(quoted.text) > maxPattern {
 		err = fmt.Errorf("it is longer than %d bytes", maxPattern)
 	} else if _, err = syntax.Parse(quoted.text, syntax.Perl); err == nil {

@@ -1,4 +1,4 @@
-// Package framework reads the files that map the requirements of a standard to what is measured here (docs/semantics.md 26.7).
+// Package framework reads the files that map the requirements of a standard to measures (docs/semantics.md 26.7).
 package framework
 
 import (
@@ -12,38 +12,38 @@ import (
 	"attestry/evidence/yamlfile"
 )
 
-// MaxMeasures is how many measures a file may have.
+// MaxMeasures bounds the measures of a file.
 const MaxMeasures = 500
 
-// Framework is a standard, or the part of one that somebody is audited by.
+// Framework is a standard, or the part of one that is audited.
 type Framework struct {
 	Title        string
 	Requirements []Requirement
 }
 
-// Requirement is one of a framework. Without measures it is not measured here.
+// Requirement is a requirement of a framework. It is not measured if it has no measures.
 type Requirement struct {
 	ID, Title string
 	Measures  []Measure
 }
 
-// Measure is what a requirement is measured by. Exactly one of Findings, Attestation, Control and Log is set.
+// Measure is a measure of a requirement. Exactly one of Findings, Attestation, Control and Log is set.
 type Measure struct {
 	Title string
-	// Findings are those of deployments that do not meet it.
+	// Findings are the findings with which a deployment fails the measure.
 	Findings []string
-	// Attestation is what each deployment needs.
+	// Attestation is required for each deployment.
 	Attestation *Attestation
-	// Control is the identifier of what has to be decided for each deployment.
+	// Control is the identifier of the control that needs a decision for each deployment.
 	Control string
-	// Log asks that the transparency log covers the period.
+	// Log requires that the transparency log covers the period.
 	Log bool
 }
 
-// Attestation is what has to be attested: a type, a name, or both. "" stands for any.
+// Attestation is a required attestation: its type, its name, or both. "" matches any.
 type Attestation struct{ Type, Name string }
 
-// Controls are those that measures name, each once, sorted.
+// Controls are the distinct controls of the measures, sorted.
 func (f *Framework) Controls() (named []string) {
 	for _, requirement := range f.Requirements {
 		for _, measure := range requirement.Measures {
@@ -56,7 +56,7 @@ func (f *Framework) Controls() (named []string) {
 	return slices.Compact(named)
 }
 
-// Fits reports whether an attestation of a type and a name is one that is asked for.
+// Fits reports whether an attestation of a type and a name is the required one.
 func (a *Attestation) Fits(kind, name string) bool {
 	if kind == evidence.TypeDecision {
 		kind = attestation.DecisionName
@@ -64,7 +64,7 @@ func (a *Attestation) Fits(kind, name string) bool {
 	return (a.Type == "" || a.Type == "*" || a.Type == kind) && (a.Name == "" || a.Name == name)
 }
 
-// String names what is measured.
+// String describes the measure.
 func (m *Measure) String() string {
 	switch {
 	case m.Attestation != nil:
@@ -79,13 +79,13 @@ func (m *Measure) String() string {
 
 var format = yamlfile.Format{Name: "Framework", Columns: true}
 
-// Findings are those of deployments that a measure may name. Restarts are not measured: they change nothing.
+// Findings are the findings of deployments that a measure may name. Restarts are not measured: they change nothing.
 var Findings = []string{
 	"release", "rollback", "compliant", "non_compliant", "not_judged", "not_recorded", "allow_listed", "broke_glass", "unapproved_trails",
 	"incident", "machine_account", "approved", "overridden", "approved_late", "not_approved", "no_pull_request", "no_provenance",
 }
 
-// Parse reads a file. What is wrong with it is a *yamlfile.Error, which is meant for whoever wrote it.
+// Parse reads a file. Faults of the file are a *yamlfile.Error, which is for its author.
 func Parse(content []byte) (Framework, error) {
 	root, err := format.Load(content)
 	if err != nil {
@@ -163,20 +163,20 @@ func attestationOf(value yamlfile.Value) *Attestation {
 	if !ok {
 		return nil
 	}
-	asked := &Attestation{}
+	required := &Attestation{}
 	if !fields["type"].IsAbsent() {
-		asked.Type = fields["type"].AttestationType(maxText)
+		required.Type = fields["type"].AttestationType(maxText)
 	}
 	if !fields["name"].IsAbsent() {
-		asked.Name = fields["name"].BoundedText(maxText)
+		required.Name = fields["name"].BoundedText(maxText)
 	}
-	if *asked == (Attestation{}) {
+	if *required == (Attestation{}) {
 		value.Fault("Value error, an attestation has a type or a name")
 	}
-	return asked
+	return required
 }
 
-// maxText is how many characters a text of a file may have.
+// maxText bounds each text of a file, in characters.
 const maxText = 300
 
 //go:embed shipped
@@ -187,7 +187,7 @@ var Shipped = readShipped()
 
 func readShipped() map[string][]byte {
 	all := map[string][]byte{}
-	entries, _ := files.ReadDir("shipped") // it is part of the program, as the files are
+	entries, _ := files.ReadDir("shipped") // it is embedded, as the files are
 	for _, entry := range entries {
 		all[strings.TrimSuffix(entry.Name(), ".yml")], _ = files.ReadFile(path.Join("shipped", entry.Name()))
 	}

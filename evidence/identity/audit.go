@@ -2,7 +2,7 @@ package identity
 
 import "attestry/evidence"
 
-// AuditEvent is what an entry of the audit log tells of.
+// AuditEvent is the event of an entry in the audit log.
 type AuditEvent string
 
 // The events. Changes concern roles.
@@ -19,7 +19,7 @@ type AuditSource string
 const (
 	// SourceApp is the API.
 	SourceApp AuditSource = "app"
-	// SourceInvitation is an invitation that was accepted; who made it is the one who changed something.
+	// SourceInvitation is an accepted invitation. Its actor is the inviter.
 	SourceInvitation AuditSource = "invitation"
 	// SourceScript is the bootstrap file, or the operator's command.
 	SourceScript AuditSource = "script"
@@ -35,11 +35,11 @@ const (
 	AuditIdentityProvider AuditSubject = "identity_provider"
 	// AuditInvitation is an invitation. The name is its id.
 	AuditInvitation AuditSubject = "invitation"
-	// AuditDatabase is the embedded database, of which an operator accepted that data is missing. The name says what.
+	// AuditDatabase is the embedded database, after an operator accepted a loss. The name describes the lost data.
 	AuditDatabase AuditSubject = "database"
-	// AuditEnvironment is an environment whose admission settings were changed. The name says how.
+	// AuditEnvironment is an environment whose admission settings were changed. The name describes the changes.
 	AuditEnvironment AuditSubject = "environment"
-	// AuditPeople is the file that says which accounts one person has. The name says which version was stored.
+	// AuditPeople is the file that maps accounts to people. The name has the stored version.
 	AuditPeople AuditSubject = "people"
 )
 
@@ -52,7 +52,7 @@ type Actor struct {
 	Source AuditSource
 }
 
-// ActorOf is a principal as one who changes something by the API.
+// ActorOf is a principal as the actor of a change by the API.
 func ActorOf(principal evidence.Principal) Actor {
 	return Actor{ID: principal.UserID, Name: principal.Name, Source: SourceApp}
 }
@@ -60,23 +60,23 @@ func ActorOf(principal evidence.Principal) Actor {
 // Operator is the actor of bootstrap files and of the operator's command.
 func Operator() Actor { return Actor{Source: SourceScript} }
 
-// AuditEntry tells of one change of who may do what in an organization (docs/semantics.md 2.7).
+// AuditEntry is one change of permissions in an organization (docs/semantics.md 2.7).
 type AuditEntry struct {
 	ID    string `json:"id"`
 	OrgID string `json:"org_id"`
-	// Time is float Unix seconds, later than that of the entry before in its organization.
+	// Time is float Unix seconds, later than that of the organization's previous entry.
 	Time    float64      `json:"time"`
 	Event   AuditEvent   `json:"event"`
 	Source  AuditSource  `json:"source"`
 	Subject AuditSubject `json:"subject"`
 	// Name is that of the subject.
 	Name string `json:"name"`
-	// OldRole and NewRole are NoRole where there was none, or where a key is meant.
+	// OldRole and NewRole are NoRole if there was none, or if the entry is about a key.
 	OldRole evidence.Role `json:"old_role"`
 	NewRole evidence.Role `json:"new_role"`
 	// Key is set if the entry is about an API key of the subject.
 	Key *AuditKey `json:"key,omitempty"`
-	// LeftAccounts are the names of the service accounts that the user has created and does not manage any more.
+	// LeftAccounts are the names of the service accounts that the user has created and can no longer manage.
 	LeftAccounts []string `json:"left_accounts,omitempty"`
 	// ChangedBy is the name of the actor, "" for the operator.
 	ChangedBy string `json:"changed_by"`

@@ -2,48 +2,48 @@ package identity
 
 import "attestry/evidence"
 
-// Bootstrap is what an operator declares: who there is, with keys and roles. Every start applies it.
+// Bootstrap is the operator's declaration of users, keys and organizations. It is applied at every start.
 type Bootstrap struct {
 	Users         []DeclaredUser
 	Organizations []DeclaredOrganization
 }
 
-// DeclaredUser brings a user and the personal organization of the same name.
+// DeclaredUser declares a user and the personal organization of the same name.
 type DeclaredUser struct {
 	Name string
-	// Email is "" when the file does not say.
+	// Email is "" if the file has none.
 	Email string
-	// Beta is that of the personal organization, as of any.
+	// Beta is that of the personal organization, as in DeclaredOrganization.
 	Beta *bool
 	Keys []DeclaredKey
-	// Absent users are removed: nothing else is said of them.
+	// Absent users are removed. Their other members are not set.
 	Absent bool
 }
 
-// DeclaredKey brings a key along, or, without a secret, asks for one to be made.
+// DeclaredKey declares a key: an imported one or, without a secret, one that the service makes.
 type DeclaredKey struct {
 	Secret      evidence.Secret
 	Description string
 	ExpiresAt   int64 // Unix seconds, 0 for never
-	// Absent keys are revoked. One without a secret is the one that was made for its description.
+	// Absent keys are revoked. Without a secret, it is the key that was made for the description.
 	Absent bool
 }
 
-// DeclaredOrganization brings a shared organization.
+// DeclaredOrganization declares a shared organization.
 type DeclaredOrganization struct {
 	Name    string
 	Members map[string]evidence.Role
 	// AbsentMembers are removed.
 	AbsentMembers []string
-	// Beta stays as it is where this is nil; a new organization has what new ones have.
+	// Beta is nil to keep the value, or to use the default for a new organization.
 	Beta *bool
-	// Public is set by the file alone, so taking the line away closes the organization.
+	// Public is set only by the file, so removing the line makes the organization private.
 	Public bool
-	// Hooks are all inbound webhooks that the organization has: taking one away closes it.
+	// Hooks are all inbound webhooks of the organization. A webhook that is removed from the file is deleted.
 	Hooks []DeclaredHook
 }
 
-// MadeKey is a key that was made for a bootstrap file. Its secret is known only now.
+// MadeKey is a key that was made for a bootstrap file. Its secret is not stored.
 type MadeKey struct {
 	User        string
 	Description string

@@ -2,7 +2,7 @@ package identity
 
 import "attestry/evidence"
 
-// HookKind says which service calls an inbound webhook.
+// HookKind is the service that calls an inbound webhook.
 type HookKind string
 
 // The kinds of inbound webhooks (docs/semantics.md 19.2).
@@ -17,20 +17,20 @@ const (
 	MaxHookSecret = 128
 )
 
-// Hook is an address of an organization that another service calls without an API key.
+// Hook is an inbound webhook of an organization, which another service calls without an API key.
 type Hook struct {
 	OrgID, OrgName string
 	Kind           HookKind
 	// Secret is the key of the signatures.
 	Secret evidence.Secret
-	// FlowPrefix and FlowSuffix surround the names of flows made for Sonar projects.
+	// FlowPrefix and FlowSuffix are those of the names of flows for Sonar projects.
 	FlowPrefix, FlowSuffix string
 }
 
-// DeclaredHook brings an inbound webhook of an organization.
+// DeclaredHook declares an inbound webhook of an organization.
 type DeclaredHook struct {
 	Kind HookKind
-	// UID is the last part of the address, which nobody else must know.
+	// UID is the last segment of the webhook's path. It is secret.
 	UID                    evidence.Secret
 	Secret                 evidence.Secret
 	FlowPrefix, FlowSuffix string

@@ -2,8 +2,8 @@ package identity
 
 import "attestry/evidence"
 
-// IdentityProvider is an OpenID Connect issuer that an organization trusts: a token of it that
-// meets the condition gives a privilege there, without a stored key (docs/semantics.md 2.5).
+// IdentityProvider is an OpenID Connect issuer that an organization trusts: its tokens that meet the condition have a
+// privilege there, without a stored key (docs/semantics.md 2.5).
 type IdentityProvider struct {
 	OrgID   string `json:"org_id"`
 	OrgName string `json:"org_name"`
@@ -11,7 +11,7 @@ type IdentityProvider struct {
 	Name string `json:"name"`
 	// Issuer is an https URL, as in the claim iss.
 	Issuer string `json:"issuer"`
-	// Audience is what the claim aud has to contain.
+	// Audience is the required value of the claim aud.
 	Audience string `json:"audience"`
 	// Condition is an expression over the claims. Without one, no token is accepted.
 	Condition string        `json:"condition"`

@@ -15,7 +15,7 @@ type Invitation struct {
 	Inviter   string `json:"inviter"`
 	// ByAccount is set if that is a service account.
 	ByAccount bool `json:"by_account,omitempty"`
-	// Times are float Unix seconds. EndedAt is when it was accepted or withdrawn, 0 before.
+	// Times are float Unix seconds. EndedAt is when it was accepted or withdrawn, or 0.
 	CreatedAt float64 `json:"created_at"`
 	ExpiresAt float64 `json:"expires_at"`
 	EndedAt   float64 `json:"ended_at,omitempty"`
@@ -24,7 +24,7 @@ type Invitation struct {
 // Open reports whether the invitation can be accepted at a time in Unix seconds.
 func (i *Invitation) Open(now float64) bool { return i.EndedAt == 0 && now < i.ExpiresAt }
 
-// By is who made the invitation.
+// By is the inviter.
 func (i *Invitation) By() evidence.Principal {
 	return evidence.Principal{UserID: i.InviterID, Name: i.Inviter, ServiceAccount: i.ByAccount}
 }

@@ -1,5 +1,5 @@
-// Package identity has the types of who may do what: service accounts, identity providers, the log of
-// changes, and what an operator declares. Users, keys, roles and organizations are in package evidence.
+// Package identity has the types of access control: service accounts, identity providers, the audit log, and the
+// bootstrap file. Users, keys, roles and organizations are in package evidence.
 package identity
 
 import (
@@ -13,7 +13,7 @@ type ServiceAccount struct {
 	ID    string `json:"id"`
 	OrgID string `json:"org_id"`
 	Name  string `json:"name"`
-	// Description is nil when there is none.
+	// Description may be nil.
 	Description *string       `json:"description"`
 	Privilege   evidence.Role `json:"privilege"`
 	// CreatorID is the id of the principal that created it, "" for the operator.
@@ -21,19 +21,19 @@ type ServiceAccount struct {
 	CreatedAt float64 `json:"created_at"` // float Unix seconds
 }
 
-// Manages reports whether a role in its organization may change a service account and its keys:
-// administrators, and its creator unless the account may do more, as a key would then give the creator more.
+// Manages reports whether a principal with a role may change the service account and its keys: administrators, and its
+// creator unless the account has a greater role, as its keys would give that role to the creator.
 func (a *ServiceAccount) Manages(principal evidence.Principal, role evidence.Role) bool {
 	return role.Allows(evidence.Admin) || a.CreatorID == principal.UserID && role.Allows(a.Privilege)
 }
 
-// LeftBy reports whether the creator's role no longer suffices to manage the account.
+// LeftBy reports whether creatorID is the creator and, with the role, can no longer manage the account.
 func (a *ServiceAccount) LeftBy(creatorID string, role evidence.Role) bool {
 	return a.CreatorID == creatorID && !a.Manages(evidence.Principal{UserID: creatorID}, role)
 }
 
-// Left is LeftBy for any creator, by the roles that users and service accounts have by their ids. Nobody left
-// what the operator has created, or a pipeline with a token, whose role is known only while it shows one.
+// Left is LeftBy for the account's creator. roles are those of users and service accounts, by id. It is false if the
+// creator is the operator, or a token's subject, whose role is known only with a token.
 func (a *ServiceAccount) Left(roles map[string]evidence.Role) bool {
 	if a.CreatorID == "" || strings.HasPrefix(a.CreatorID, evidence.FederatedPrefix) {
 		return false
@@ -41,7 +41,7 @@ func (a *ServiceAccount) Left(roles map[string]evidence.Role) bool {
 	return a.LeftBy(a.CreatorID, roles[a.CreatorID])
 }
 
-// KeyOwner is a user or a service account as far as its keys are concerned.
+// KeyOwner is the owner of keys: a user or a service account.
 type KeyOwner struct {
 	ID, Name string
 	// OrgID is that of a service account's organization; users have none.

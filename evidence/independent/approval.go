@@ -1,4 +1,4 @@
-// Package independent has the rule that others approve what the authors of a pull request wrote (docs/semantics.md 18.12).
+// Package independent has the rule on independent approval of pull requests (docs/semantics.md 18.12).
 package independent
 
 import (
@@ -13,39 +13,39 @@ import (
 	"attestry/evidence/yamlfile"
 )
 
-// ApprovalRule asks that others approved what each author of a pull request wrote. A nil one asks for nothing.
+// ApprovalRule requires that others approved the code of each author of a pull request. A nil rule requires nothing.
 type ApprovalRule struct {
-	// Approvers is how many others each author needs.
+	// Approvers is the number of other approvers that each author needs.
 	Approvers int `json:"approvers"`
 	// MachineAccounts are regular expressions for authors of commits that need no pull request.
 	MachineAccounts []string `json:"machine_accounts"`
-	// SinceRelease asks for approvals also of the flow's earlier trails that the artifact brings since the one it replaces.
+	// SinceRelease also requires approvals of the flow's trails between the replaced artifact's and the artifact's own.
 	SinceRelease bool `json:"since_last_release,omitempty"`
 	machines     []*regexp.Regexp
 }
 
-// MaxApprovers is the largest number of approvers that a rule can ask for.
+// MaxApprovers bounds the approvers that a rule can require.
 const MaxApprovers = 20
 
-// unnamed is the rule that names no machine accounts.
-var unnamed = ApprovalRule{
+// defaultRule is the rule without options.
+var defaultRule = ApprovalRule{
 	Approvers: 1, MachineAccounts: []string{`svc_.*`, `.*\[bot\]`, `noreply@github\.com`},
 	machines: []*regexp.Regexp{regexp.MustCompile(`^svc_.*$`), regexp.MustCompile(`^.*\[bot\]$`), regexp.MustCompile(`^noreply@github\.com$`)},
 }
 
-// MachineAccount reports whether the author of a commit is one unless a rule says otherwise.
-func MachineAccount(author string) bool { return unnamed.Exempts(author) }
+// MachineAccount reports whether the author of a commit is a machine account by the default rule.
+func MachineAccount(author string) bool { return defaultRule.Exempts(author) }
 
-// Read reads what a rule says of an attestation of a type: true, or a mapping; nil if it is left out or false. Its
-// expressions are compiled in a set of patterns. another counts each of them and reports whether there may be so many.
-func Read(value yamlfile.Value, kind string, patterns *pattern.Set, another func(yamlfile.Value) bool) *ApprovalRule {
+// Read reads the rule for an attestation of a type: true, or a mapping; nil if it is left out or false. Its expressions
+// are compiled in a set of patterns. allow counts each of them and reports whether one more is allowed.
+func Read(value yamlfile.Value, kind string, patterns *pattern.Set, allow func(yamlfile.Value) bool) *ApprovalRule {
 	if value.Resolve().IsAbsent() || !value.IsMapping() && !value.Bool(false) {
 		return nil
 	}
 	if kind != evidence.TypePullRequest {
 		value.Fault("Value error, independent_approval needs the type 'pull_request'")
 	}
-	rule := new(unnamed)
+	rule := new(defaultRule)
 	var fields map[string]yamlfile.Value
 	if value.IsMapping() {
 		fields, _ = value.Mapping("IndependentApproval", "approvers", "machine_accounts", "since_last_release")
@@ -54,7 +54,7 @@ func Read(value yamlfile.Value, kind string, patterns *pattern.Set, another func
 	if list := fields["machine_accounts"]; list.Node != nil {
 		rule.MachineAccounts, rule.machines = nil, nil
 		for _, one := range list.List() {
-			if text, ok := one.Text(); ok && another(one) {
+			if text, ok := one.Text(); ok && allow(one) {
 				rule.exempt(one, text, patterns)
 			}
 		}
@@ -62,8 +62,8 @@ func Read(value yamlfile.Value, kind string, patterns *pattern.Set, another func
 	return rule
 }
 
-// exempt adds a machine account. The expression is parsed by itself first, so that no bracket of it ends the group that it
-// is then put into.
+// exempt adds a machine account. The expression is parsed alone first, so that a bracket in it cannot close the group
+// that is put around it.
 func (a *ApprovalRule) exempt(value yamlfile.Value, text string, patterns *pattern.Set) {
 	_, err := syntax.Parse(text, syntax.Perl)
 	var compiled *pattern.Pattern
@@ -77,8 +77,8 @@ func (a *ApprovalRule) exempt(value yamlfile.Value, text string, patterns *patte
 	a.MachineAccounts, a.machines = append(a.MachineAccounts, text), append(a.machines, compiled.Regexp)
 }
 
-// Exempts reports whether the author of a commit, such as Ada <ada@example.com>, is a machine account: an expression fits
-// all of it, its name or its address.
+// Exempts reports whether the author of a commit, such as Ada <ada@example.com>, is a machine account: an expression
+// matches the whole author, the name or the address.
 func (a *ApprovalRule) Exempts(author string) bool {
 	if a == nil || author == "" {
 		return false
@@ -94,16 +94,15 @@ func (a *ApprovalRule) Exempts(author string) bool {
 	return false
 }
 
-// Approved reports whether one of the attestations shows that others approved a pull request. An override counts by its
-// verdict.
+// Approved reports whether one of the attestations has independent approval or is a compliant override.
 func Approved(entries []evidence.Entry) bool {
 	return slices.ContainsFunc(entries, func(entry evidence.Entry) bool {
 		return entry.Type == evidence.TypePullRequest && (entry.Override && entry.Compliant || !entry.Override && entry.Approvers > 0)
 	})
 }
 
-// Unapproved says what an artifact lacks that brings earlier trails, given by name, which nobody else approved; "" if the rule
-// asks for nothing.
+// Unapproved describes the missing approval of an artifact's unapproved earlier trails, given by name; "" if the rule
+// does not require it.
 func (a *ApprovalRule) Unapproved(trails []string) string {
 	if a == nil || !a.SinceRelease || len(trails) == 0 {
 		return ""
@@ -111,7 +110,7 @@ func (a *ApprovalRule) Unapproved(trails []string) string {
 	return "nobody else had approved the earlier trails that it brings since the last release: " + strings.Join(trails, ", ")
 }
 
-// Lack says what an attestation of pull requests lacks, "" if it fulfils the rule. An override counts by its verdict.
+// Lack describes an attestation's missing approval, "" if it fulfils the rule or is an override.
 func (a *ApprovalRule) Lack(entry *evidence.Entry) string {
 	switch {
 	case a == nil || entry.Override || entry.Approvers >= a.Approvers:

@@ -7,21 +7,21 @@ import (
 	"attestry/evidence/yamlfile"
 )
 
-// DecisionType is the type of an attestation that decides on a control, in policies and templates.
+// DecisionType is the type of decisions on controls, in policies and templates.
 const DecisionType = "decision"
 
-// ReadSeparation reads whether a rule on attestations of a type asks for the separation of duties.
+// ReadSeparation reads whether a rule on attestations of a type requires the separation of duties.
 func ReadSeparation(value yamlfile.Value, kind string) bool {
-	asked := !value.Resolve().IsAbsent() && value.Bool(false)
-	if asked && kind != DecisionType {
+	required := !value.Resolve().IsAbsent() && value.Bool(false)
+	if required && kind != DecisionType {
 		value.Fault("Value error, separation_of_duties needs the type 'decision'")
 	}
-	return asked
+	return required
 }
 
-// Unseparated says what a decision lacks to be that of somebody who neither wrote nor approved the code, "" if nothing
-// (docs/semantics.md 18.14). entries have the pull requests that brought the code, and author is that of the trail's commit: a
-// machine account needs none. An override of the decision counts by its verdict.
+// Unseparated describes why a decision violates the separation of duties: whoever decides must neither have written nor
+// approved the code (docs/semantics.md 18.14). It is "" if it does not, or if it is an override. entries have the pull
+// requests of the code. author is that of the trail's commit: a machine account needs no pull request.
 func Unseparated(decision *evidence.Entry, entries []evidence.Entry, author string) string {
 	if decision.Override {
 		return ""

@@ -1,5 +1,5 @@
-// Package job is what all durable work has in common: the table of its kinds, which says how each is
-// queued and how long it is tried again, and Status, which says how far one piece of work is.
+// Package job has the common rules of durable jobs: the table of their kinds, with queues and retries, and Status, the
+// state of one job.
 package job
 
 import (
@@ -17,11 +17,11 @@ const (
 	QueueLog           = "log"
 )
 
-// EnqueueAgain is how long work is left alone that was enqueued: its task may wait, a worker may have it,
-// or Redis may have forgotten it. Then another task is enqueued.
+// EnqueueAgain is how long after an enqueue a due job is enqueued again. Until then its task may wait in the queue or
+// be running; after it, Redis may have lost the task.
 const EnqueueAgain = 10 * time.Second
 
-// Kind is what all work of a kind has in common.
+// Kind is a kind of jobs.
 type Kind struct {
 	// Name is that of the tasks of the kind.
 	Name  string
@@ -29,15 +29,15 @@ type Kind struct {
 	// Timeout bounds one task. Retries is how often the queue repeats it: few, as the relay enqueues it again.
 	Timeout time.Duration
 	Retries int
-	// Lease is how long a worker may be silent before another one may take the work over; 0 for work that needs none.
+	// Lease is the duration of a worker's lease; 0 for jobs without one.
 	Lease time.Duration
-	// Attempts is how often the work is begun, and RetryFor how long it is tried; 0 for no limit.
+	// Attempts bounds the attempts, and RetryFor the time of retries; 0 for no limit.
 	Attempts int
 	RetryFor time.Duration
 	Backoff
 }
 
-// Backoff is how the pauses between attempts grow.
+// Backoff determines the pauses between attempts.
 type Backoff struct {
 	// First is the mean pause after the first attempt; each further one is Factor times as long, up to Longest.
 	First, Longest time.Duration
@@ -46,48 +46,47 @@ type Backoff struct {
 
 // The kinds of work.
 var (
-	// Report processes what waits in an environment, in the order of arrival.
+	// Report processes the waiting reports of an environment, in the order of arrival.
 	Report = Kind{
 		Name: "environment:report", Queue: QueueReports, Timeout: 2 * time.Minute, Retries: 5,
 		Lease: 10 * time.Second, Attempts: 5, Backoff: Backoff{First: time.Second, Factor: 2, Longest: 30 * time.Second},
 	}
-	// Evaluate is the same without a report. Its own queue keeps large evaluations from delaying reports.
+	// Evaluate is Report for another evaluation without a report. It has its own queue, so that it does not delay reports.
 	Evaluate = Report.as("environment:evaluate", QueueCompliance)
 	// Fanout makes the deliveries of an event to an action's targets. It needs no lease: they are stored once.
 	Fanout = Kind{
 		Name: "event:fanout", Queue: QueueNotifications, Timeout: 2 * time.Minute, Retries: 2,
 		RetryFor: 24 * time.Hour, Backoff: Backoff{First: time.Second, Factor: 2, Longest: 30 * time.Second},
 	}
-	// Send tries a delivery. The lease is longer than any attempt takes, as it is not renewed.
+	// Send attempts a delivery. The lease is not renewed, so it is longer than any attempt.
 	Send = Kind{
 		Name: "delivery:send", Queue: QueueNotifications, Timeout: 25 * time.Second, Retries: 2,
 		Lease: 30 * time.Second, RetryFor: 24 * time.Hour, Backoff: Backoff{First: 5 * time.Second, Factor: 3, Longest: 6 * time.Hour},
 	}
-	// Assemble assembles an audit package of up to many GiB. Somebody waits for it, so it does not pause.
+	// Assemble assembles an audit package of up to many GiB. A client waits for it, so there are no pauses.
 	Assemble = Kind{
 		Name: "package:assemble", Queue: QueuePackages, Timeout: time.Hour,
 		Lease: 15 * time.Second, Attempts: 5,
 	}
-	// Sequence gives what is to be logged in an organization its places in the log, and signs a checkpoint. It takes no
-	// lease: whatever two workers do at the same time has one outcome.
+	// Sequence gives an organization's new facts their indexes in the log, and signs a checkpoint. It needs no lease:
+	// concurrent workers have one result.
 	Sequence = Kind{Name: "log:sequence", Queue: QueueLog, Timeout: 2 * time.Minute}
-	// Cosign asks the witnesses of a log for cosignatures of its last checkpoint. It waits for them as notifications wait
-	// for receivers, and is in their queue, as it would keep others waiting in that of the logs. The pauses are those of
-	// each witness.
+	// Cosign requests cosignatures of a log's last checkpoint from its witnesses. It is in the queue of notifications, as
+	// it waits for remote services and would block that of the logs. The pauses are per witness.
 	Cosign = Kind{
 		Name: "log:cosign", Queue: QueueNotifications, Timeout: 25 * time.Second,
 		Backoff: Backoff{First: time.Second, Factor: 2, Longest: 5 * time.Minute},
 	}
 )
 
-// Kinds are all kinds of work.
+// Kinds are all kinds of jobs.
 var Kinds = []*Kind{&Report, &Evaluate, &Fanout, &Send, &Assemble, &Sequence, &Cosign}
 
 // concurrency is how many tasks of a queue a worker runs at once. Other queues share the number of the settings.
 var concurrency = map[string]int{
-	// They wait for receivers, and one that does not answer must not keep others waiting.
+	// Tasks wait for receivers, and a slow receiver must not delay others.
 	QueueNotifications: 1000,
-	// Compressing packages keeps processors busy, of which other tasks need some.
+	// Packages are compressed, which must leave CPUs for other tasks.
 	QueuePackages: max(1, runtime.GOMAXPROCS(0)/2),
 	// Each task works on the log of one organization.
 	QueueLog: 4,
@@ -114,8 +113,8 @@ func (k Kind) as(name, queue string) Kind {
 // RenewEvery is how often a worker renews its lease.
 func (k *Kind) RenewEvery() time.Duration { return k.Lease / 4 }
 
-// Pause is how long nothing is tried after so many attempts have failed: 3/4 to 5/4 of the mean, by a jitter
-// in [0, 1), so that what failed together is not tried together.
+// Pause is the pause after a number of failed attempts: 3/4 to 5/4 of the mean, by a jitter in [0, 1), so that jobs
+// that failed together are not retried together.
 func (b *Backoff) Pause(failed int, jitter float64) time.Duration {
 	pause := b.First
 	for range failed - 1 {
@@ -124,17 +123,17 @@ func (b *Backoff) Pause(failed int, jitter float64) time.Duration {
 	return time.Duration(float64(pause) * (0.75 + jitter/2))
 }
 
-// Ref names a piece of work that is due.
+// Ref identifies a due job.
 type Ref struct {
 	Kind *Kind
-	// Key tells it from others of its kind.
+	// Key is unique among the jobs of the kind.
 	Key     string
 	Payload Payload
-	// Due is since when it is due, in Unix seconds.
+	// Due is when it became due, in Unix seconds.
 	Due float64
 }
 
-// Payload is what a task holds. It names the record that the work belongs to, by the members of its kind.
+// Payload is the payload of a task. It identifies the record of the job, by the members that its kind uses.
 type Payload struct {
 	Environment string `json:"environment,omitempty"` // id
 	Event       string `json:"event,omitempty"`       // id
@@ -142,11 +141,11 @@ type Payload struct {
 	Org         string `json:"org,omitempty"`         // id
 	Delivery    string `json:"delivery,omitempty"`    // id
 	Assembly    string `json:"assembly,omitempty"`    // id
-	// Trace is the reference to the trace that the work belongs to (see package trace).
+	// Trace is the reference to the trace that the job belongs to (see package trace).
 	Trace string `json:"trace,omitempty"`
 }
 
-// EnvironmentRef names the work of a kind that waits in an environment, by its id, since a record of an arrival number.
+// EnvironmentRef is the job of a kind in an environment, by its id, whose first waiting record has an arrival number.
 func EnvironmentRef(kind *Kind, environment string, arrival int64) Ref {
 	return Ref{
 		Kind: kind, Key: environment + "/" + strconv.FormatInt(arrival, 10), Payload: Payload{Environment: environment},

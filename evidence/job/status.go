@@ -2,26 +2,26 @@ package job
 
 import "attestry/evidence"
 
-// Status is how far a piece of work is. It is embedded in the record that the work belongs to.
+// Status is the state of a job. It is embedded in the record of the job.
 type Status struct {
 	// Due is when a worker is to begin, or the end of its lease, in Unix seconds; 0 if there is nothing to do.
 	Due float64 `json:"due,omitempty"`
 	Lease
-	// Tried is how often the work was begun.
+	// Tried is the number of attempts.
 	Tried int `json:"tried,omitempty"`
 	// Reason is why the last attempt failed.
 	Reason string `json:"reason,omitempty"`
-	// Parked is when the work was given up, in Unix seconds; 0 if it was not.
+	// Parked is when the job was parked, in Unix seconds; 0 if it was not.
 	Parked float64 `json:"parked,omitempty"`
 }
 
-// Lease says which worker is at a piece of work, until when. It only saves double work; work can be repeated.
+// Lease is the lease of a worker on a job. It only avoids duplicate work: jobs are idempotent.
 type Lease struct {
 	Holder string  `json:"holder,omitempty"`
 	Until  float64 `json:"until,omitempty"` // Unix seconds
 }
 
-// NewLease is a lease on work of the kind that begins at a time in Unix seconds.
+// NewLease is a lease on a job of the kind that begins at a time in Unix seconds.
 func (k *Kind) NewLease(holder string, now float64) Lease {
 	return Lease{Holder: holder, Until: evidence.RoundSeconds(now + k.Lease.Seconds())}
 }
@@ -29,10 +29,10 @@ func (k *Kind) NewLease(holder string, now float64) Lease {
 // Taken reports whether a worker has the lease at a time in Unix seconds.
 func (l *Lease) Taken(now float64) bool { return l.Until > now }
 
-// Start makes the work due at a time in Unix seconds, with all its attempts.
+// Start makes the job due at a time in Unix seconds, and resets its attempts.
 func (s *Status) Start(due float64) { *s = Status{Due: evidence.RoundSeconds(due)} }
 
-// Claim begins a worker's attempt at a time in Unix seconds. It is false if there is none or another worker is at it.
+// Claim begins a worker's attempt at a time in Unix seconds. It is false if nothing is due or the lease is taken.
 func (s *Status) Claim(kind *Kind, holder string, now float64) bool {
 	if s.Due == 0 || s.Taken(now) {
 		return false
@@ -43,7 +43,7 @@ func (s *Status) Claim(kind *Kind, holder string, now float64) bool {
 	return true
 }
 
-// Renew keeps the lease with its worker. It is false if another one has it.
+// Renew renews the lease of a worker. It is false if another worker has it.
 func (s *Status) Renew(kind *Kind, holder string, now float64) bool {
 	if s.Holder != holder {
 		return false
@@ -53,12 +53,12 @@ func (s *Status) Renew(kind *Kind, holder string, now float64) bool {
 	return true
 }
 
-// Exhausted reports whether the work was begun as often as it may be.
+// Exhausted reports whether the job has no attempts left.
 func (s *Status) Exhausted(kind *Kind) bool { return kind.Attempts > 0 && s.Tried >= kind.Attempts }
 
-// Fail ends an attempt that failed at a time in Unix seconds, of work that began earlier. The next one comes after the
-// kind's pause, shifted by a jitter in [0, 1), and not before notBefore. It is false without a next one: then the work is
-// parked.
+// Fail ends an attempt that failed at a time in Unix seconds, of a job that began earlier. The next attempt is due
+// after the kind's pause, shifted by a jitter in [0, 1), and not before notBefore. Fail returns false if there is none:
+// then the job is parked.
 func (s *Status) Fail(kind *Kind, began, at, notBefore, jitter float64, reason string) bool {
 	next := at + kind.Pause(s.Tried, jitter).Seconds()
 	if s.Exhausted(kind) || kind.RetryFor > 0 && next > began+kind.RetryFor.Seconds() {
@@ -70,7 +70,7 @@ func (s *Status) Fail(kind *Kind, began, at, notBefore, jitter float64, reason s
 	return true
 }
 
-// Park gives the work up at a time in Unix seconds.
+// Park parks the job at a time in Unix seconds.
 func (s *Status) Park(at float64, reason string) {
 	s.Due, s.Lease, s.Reason, s.Parked = 0, Lease{}, reason, at
 }
@@ -80,13 +80,13 @@ func (s *Status) Postpone(due float64, reason string) {
 	s.Due, s.Lease, s.Tried, s.Reason = evidence.RoundSeconds(due), Lease{}, max(0, s.Tried-1), reason
 }
 
-// Complete notes that there is nothing more to do.
+// Complete ends the job.
 func (s *Status) Complete() { *s = Status{} }
 
-// Stage is what can be said about a piece of work in a word.
+// Stage is the stage of a job.
 type Stage string
 
-// The stages. Failed work is tried again, parked work is not.
+// The stages. Failed jobs are tried again, parked jobs are not.
 const (
 	Waiting Stage = "waiting"
 	Leased  Stage = "leased"
@@ -94,7 +94,7 @@ const (
 	Parked  Stage = "parked"
 )
 
-// Stage is the stage of the work, "" if there is none. Work stays Leased after its worker was killed.
+// Stage is the stage of the job, "" if nothing is due. A job stays Leased after its worker was killed.
 func (s *Status) Stage() Stage {
 	switch {
 	case s.Parked > 0:
@@ -109,19 +109,19 @@ func (s *Status) Stage() Stage {
 	return Waiting
 }
 
-// Entry is a piece of work as operators see it.
+// Entry is a job as operators see it.
 type Entry struct {
 	Kind  *Kind
 	Key   string
 	Org   string // id
 	Stage Stage
-	// Since is when it is due, or was parked, in Unix seconds.
+	// Since is when it became due or was parked, in Unix seconds.
 	Since  float64
 	Tried  int
 	Reason string
 }
 
-// Entry describes the work of a kind in an organization, by its id, that has the status.
+// Entry describes the job of the status, of a kind and in an organization, by its id.
 func (s *Status) Entry(kind *Kind, org, key string) Entry {
 	return Entry{Kind: kind, Key: key, Org: org, Stage: s.Stage(), Since: max(s.Due, s.Parked), Tried: s.Tried, Reason: s.Reason}
 }

@@ -1,5 +1,5 @@
-// Package jsontext examines JSON before it is decoded: how deep it nests, and what is not
-// Unicode text in it, which encoding/json replaces by U+FFFD without an error.
+// Package jsontext checks JSON before it is decoded: its nesting, repeated keys, and invalid Unicode, which
+// encoding/json replaces by U+FFFD without an error.
 package jsontext
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Invalid returns the offset of the first part of JSON that is not Unicode text, or -1: a byte that is not UTF-8, or
-// half a surrogate pair, such as \ud800. It reports no other fault of the syntax.
+// Invalid returns the offset of the first invalid Unicode in JSON, or -1: a byte that is not UTF-8, or half a surrogate
+// pair, such as \ud800. It reports no other syntax errors.
 func Invalid(data []byte) int {
 	isUTF8 := utf8.Valid(data)
 	if isUTF8 && !bytes.Contains(data, []byte(`\u`)) {
@@ -25,7 +25,7 @@ func Invalid(data []byte) int {
 	return offset
 }
 
-// faultOf returns the offset of the first fault of JSON, or -1.
+// faultOf returns the offset of the first syntax error, or -1.
 func faultOf(data []byte, options ...jsontext.Options) int {
 	decoder := jsontext.NewDecoder(bytes.NewBuffer(data), append(options, jsontext.AllowDuplicateNames(true))...)
 	for {
@@ -39,7 +39,7 @@ func faultOf(data []byte, options ...jsontext.Options) int {
 	}
 }
 
-// NestsDeeper reports whether JSON nests deeper than limit, as far as it is well-formed.
+// NestsDeeper reports whether JSON nests deeper than limit before its first syntax error.
 func NestsDeeper(data []byte, limit int) bool {
 	decoder := newDecoder(data)
 	for decoder.StackDepth() <= limit {
@@ -50,12 +50,11 @@ func NestsDeeper(data []byte, limit int) bool {
 	return true
 }
 
-// RepeatedText is the finding on a key that an object has twice.
+// RepeatedText is the finding for a repeated key.
 const RepeatedText = "Invalid JSON: the key is given twice"
 
-// Repeated returns the first key that an object has twice in well-formed JSON, and the path
-// to its value; ok is false if there is none. Keys are compared as they are after their
-// escapes are undone. Decoders would take the last value, or the first.
+// Repeated returns the first repeated key of an object in well-formed JSON, and the path to its value; ok is false if
+// there is none. Keys are compared without escapes. Decoders differ in which of the values they use.
 func Repeated(data []byte) (path, key string, ok bool) {
 	decoder := jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowInvalidUTF8(true))
 	_, err := decoder.ReadValue()

@@ -6,8 +6,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Location returns the path to the value at an offset of JSON, such as artifacts[0].digests.name or "" for the whole,
-// and the value if it is a string. That of a member's name ends in [key].
+// Location returns the path of the value at an offset of JSON, such as artifacts[0].digests.name or "" for the root,
+// and the value if it is a string. The path of a member's name ends in [key].
 func Location(data []byte, offset int) (path, text string) {
 	decoder := newDecoder(data)
 	for {
@@ -22,12 +22,12 @@ func Location(data []byte, offset int) (path, text string) {
 	}
 }
 
-// newDecoder reads what encoding/json reads as well.
+// newDecoder makes a decoder that accepts the same JSON as encoding/json.
 func newDecoder(data []byte) *jsontext.Decoder {
 	return jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 }
 
-// pathOf is the path to the token that was read last.
+// pathOf is the path of the last token.
 func pathOf(decoder *jsontext.Decoder) (path string) {
 	depth := 0
 	for token := range decoder.StackPointer().Tokens() {

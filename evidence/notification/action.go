@@ -1,5 +1,5 @@
-// Package notification holds the rules of actions: which events they fire on, what their targets
-// are sent, and when a delivery that failed is tried again (docs/semantics.md 20).
+// Package notification has the rules of actions: which events they fire on, the notices for their targets, and when a
+// failed delivery is tried again (docs/semantics.md 20).
 package notification
 
 import (
@@ -33,7 +33,7 @@ const (
 	Release            Trigger = "ON_RELEASE"
 )
 
-// Kind says what an action is about.
+// Kind is the kind of an action's subjects.
 type Kind string
 
 // The kinds of actions.
@@ -42,7 +42,7 @@ const (
 	OfFlows        Kind = "flow"
 )
 
-// Subjects is the name of the member that lists what an action of the kind is about.
+// Subjects is the name of the member that lists the subjects of an action of the kind.
 func (k Kind) Subjects() string {
 	if k == OfFlows {
 		return "flows"
@@ -53,14 +53,14 @@ func (k Kind) Subjects() string {
 // PayloadVersion is the only version of the payloads of webhooks.
 const PayloadVersion = "1.0"
 
-// Target is whom an action tells.
+// Target is a receiver that an action notifies.
 type Target struct {
 	Type TargetType `json:"type"`
-	// Webhook is the address of targets of the types Slack and Webhook, as it was sent.
+	// Webhook is the URL of targets of the types Slack and Webhook, as it was sent.
 	Webhook string `json:"webhook,omitempty"`
 	// Emails are the addresses of a target of the type Email.
 	Emails []string `json:"emails,omitempty"`
-	// Context is what the application of a chat service said of its channel, or nil.
+	// Context is the channel of a chat service, as its application reported it, or nil.
 	Context *SlackContext `json:"context,omitempty"`
 }
 
@@ -71,13 +71,13 @@ type SlackContext struct {
 	TeamID      string `json:"team_id"`
 }
 
-// ID names a target within its action: 16 hex digits, which follow from its type and addresses.
-// So a target that is sent again keeps its signing secret and its history.
+// ID identifies a target within its action: 16 hex digits, derived from its type and addresses. So a target that is
+// sent again keeps its signing secret and its history.
 func (t *Target) ID() string {
 	return evidence.SHA256([]byte(string(t.Type) + "\n" + t.Webhook + "\n" + strings.Join(t.Emails, "\n")))[:16]
 }
 
-// Host is the host with its port that is called to tell the target, "" for the mail server.
+// Host is the host and port of the target's webhook, "" for e-mail.
 func (t *Target) Host() string {
 	address, err := url.Parse(t.Webhook)
 	if err != nil {
@@ -86,7 +86,7 @@ func (t *Target) Host() string {
 	return strings.ToLower(address.Host)
 }
 
-// Action tells targets of events in environments or flows.
+// Action notifies targets of events in environments or flows.
 type Action struct {
 	Number int64  `json:"number"` // 1, 2, 3, … per organization
 	Name   string `json:"name"`
@@ -106,7 +106,7 @@ func (a *Action) HasTrigger(triggers ...Trigger) bool {
 	return slices.ContainsFunc(a.Triggers, func(t Trigger) bool { return slices.Contains(triggers, t) })
 }
 
-// DistinctTargets are the targets, each once.
+// DistinctTargets are the targets without duplicates.
 func (a *Action) DistinctTargets() []Target {
 	seen := map[string]bool{}
 	var distinct []Target

@@ -16,11 +16,11 @@ const (
 	MaxSubjects = 10_000
 )
 
-// Actions are all those of an organization.
+// Actions are all actions of an organization.
 type Actions struct {
 	Org     string `json:"org"`      // id
 	OrgName string `json:"org_name"` // which never changes
-	// Last is the number that was given last.
+	// Last is the number of the last created action.
 	Last int64 `json:"last"`
 	// All are in the order of their numbers.
 	All []Action `json:"all"`
@@ -46,14 +46,14 @@ func (s *Actions) Named(name string) (Action, bool) {
 	return s.All[i], true
 }
 
-// TargetOf returns whom a delivery tells.
+// TargetOf returns the target of a delivery.
 func (s *Actions) TargetOf(delivery *Delivery) (Target, bool) {
 	action, _ := s.Find(delivery.Action)
 	return action.Target(delivery.Target)
 }
 
-// Put creates an action, or replaces the one of that name, whose number, author and time of creation stay. It returns the
-// action as it is now, and whether it was created. The name of an action of the other kind is Invalid.
+// Put creates an action, or replaces the one of its name, keeping the number, author and time of creation. It returns
+// the stored action and whether it was created. The name of an action of the other kind is Invalid.
 func (s *Actions) Put(fresh Action) (stored Action, created bool, err error) {
 	known, ok := s.Named(fresh.Name)
 	switch {
@@ -70,8 +70,8 @@ func (s *Actions) Put(fresh Action) (stored Action, created bool, err error) {
 	return stored, false, err
 }
 
-// Replace replaces the action of fresh's number, whose author and time of creation stay. It
-// reports false if there is none of fresh's kind. The name of another action is Invalid.
+// Replace replaces the action of fresh's number, keeping its author and time of creation. It returns false if there is
+// none of fresh's kind. The name of another action is Invalid.
 func (s *Actions) Replace(fresh Action) (stored Action, ok bool, err error) {
 	i, found := slices.BinarySearchFunc(s.All, fresh.Number, compareNumber)
 	if !found || s.All[i].Kind != fresh.Kind {
@@ -87,7 +87,7 @@ func (s *Actions) Replace(fresh Action) (stored Action, ok bool, err error) {
 	return fresh, true, s.check(&fresh)
 }
 
-// Remove removes the action of a number, and reports whether there was one: of one of the kinds, if any are named.
+// Remove removes the action of a number, and reports whether there was one. If kinds are given, it must have one.
 func (s *Actions) Remove(number int64, kinds ...Kind) (removed Action, ok bool) {
 	i, ok := slices.BinarySearchFunc(s.All, number, compareNumber)
 	if !ok || len(kinds) > 0 && !slices.Contains(kinds, s.All[i].Kind) {
@@ -102,7 +102,7 @@ func nameTaken(name string) error {
 	return evidence.FieldError("name", "Another action has this name [input: %s]", name)
 }
 
-// check bounds what is stored together, once an action has been put.
+// check checks the bounds after an action was put.
 func (s *Actions) check(put *Action) error {
 	addresses, subjects := 0, 0
 	for i := range s.All {
@@ -124,9 +124,9 @@ func (s *Actions) check(put *Action) error {
 	return nil
 }
 
-// Wanting returns the numbers of the actions that fire on one of the triggers in an environment or flow, by its id, at a
-// time in Unix seconds. None fires for what happened before it existed.
-func (s *Actions) Wanting(subject string, at float64, triggers ...Trigger) []int64 {
+// FiringOn returns the numbers of the actions that fire on one of the triggers in an environment or flow, by its id, at
+// a time in Unix seconds. Actions do not fire on events before their creation.
+func (s *Actions) FiringOn(subject string, at float64, triggers ...Trigger) []int64 {
 	var numbers []int64
 	for _, a := range s.All {
 		if a.CreatedAt <= at && slices.Contains(a.Subjects, subject) && a.HasTrigger(triggers...) {

@@ -12,15 +12,15 @@ const (
 	Email   TargetType = "EMAIL"
 )
 
-// Channel is what differs between the types of targets: a row of Channels. How a channel sends is in
-// the table in package notify, and its requests and answers by the one in api/organizations.
+// Channel has the properties of a type of targets: a row of Channels. Package notify has the table of senders, and
+// api/organizations that of requests and responses.
 type Channel struct {
 	Type TargetType
-	// ByMail tells that targets have Emails. Others have the URL Webhook, which is a secret.
+	// ByMail is true if targets have Emails. Others have the URL Webhook, which is a secret.
 	ByMail bool
-	// Signed tells that targets have secrets with which their notices are signed.
+	// Signed is true if notices are signed with a secret of the target.
 	Signed bool
-	// ForMachines tells that each artifact has a notice of its own. People get one about many.
+	// ForMachines is true if there is one notice per artifact. People get one notice about many.
 	ForMachines bool
 }
 
@@ -31,7 +31,7 @@ var Channels = []Channel{
 	{Type: Email, ByMail: true},
 }
 
-// Channel returns the row of the type, or one that says nothing.
+// Channel returns the row of the type, or an empty one for an unknown type.
 func (t TargetType) Channel() Channel {
 	i := slices.IndexFunc(Channels, func(c Channel) bool { return c.Type == t })
 	if i < 0 {

@@ -8,10 +8,10 @@ import (
 	"attestry/evidence/job"
 )
 
-// State is how far a delivery is.
+// State is the state of a delivery.
 type State string
 
-// The states of deliveries. Pending ones are tried, or tried again.
+// The states of deliveries. Pending deliveries have further attempts.
 const (
 	Pending   State = "pending"
 	Delivered State = "delivered"
@@ -19,13 +19,13 @@ const (
 )
 
 const (
-	// maxAttempts is how many attempts a delivery keeps: the last ones.
+	// maxAttempts is how many of its last attempts a delivery stores.
 	maxAttempts = 25
-	// KeepFor is how long deliveries are kept once they are delivered or failed.
+	// KeepFor is how long deliveries are stored after they were delivered or have failed.
 	KeepFor = 30 * 24 * time.Hour
-	// MaxRetryAfter bounds for how long a receiver may ask not to be called again.
+	// MaxRetryAfter bounds the Retry-After of receivers.
 	MaxRetryAfter = 24 * time.Hour
-	// MaxAnswer is how much of an answer an attempt keeps, in bytes.
+	// MaxAnswer bounds the stored part of a response, in bytes.
 	MaxAnswer = 1024
 )
 
@@ -38,10 +38,10 @@ type Delivery struct {
 	Type   TargetType `json:"type"`
 	Notice Notice     `json:"notice"`
 	State  State      `json:"state"`
-	// CreatedAt, and Since, when it was requested last, are Unix seconds.
+	// CreatedAt, and Since, when it was last requested, are Unix seconds.
 	CreatedAt float64 `json:"created_at"`
 	Since     float64 `json:"since"`
-	// Status is how far it is since it was requested last. The end of the lease tells an attempt from others.
+	// Status is that of the job since the last request. The end of the lease identifies an attempt.
 	job.Status
 	Attempts []Attempt `json:"attempts,omitempty"`
 	// Left are the e-mail addresses that are still to be notified, empty for all of the target.
@@ -50,30 +50,30 @@ type Delivery struct {
 	Trace string `json:"trace,omitempty"`
 }
 
-// Attempt is one try to deliver. It has succeeded if Reason is "".
+// Attempt is one attempt to deliver. It has succeeded if Reason is "".
 type Attempt struct {
 	At       float64 `json:"at"`       // when it began, in Unix seconds
 	Duration float64 `json:"duration"` // in seconds
-	// Status is that of the HTTP answer, or the code of the mail server; 0 if there was none.
+	// Status is that of the HTTP response, or the code of the mail server; 0 if there was none.
 	Status int `json:"status,omitempty"`
-	// Answer is the beginning of the answer.
+	// Answer is the beginning of the response.
 	Answer string `json:"answer,omitempty"`
-	// Reason says why it failed.
+	// Reason is why it failed.
 	Reason string `json:"reason,omitempty"`
-	// RetryAfter is how long the receiver asked not to be called again, in seconds.
+	// RetryAfter is the Retry-After of the receiver, in seconds.
 	RetryAfter float64 `json:"-"`
-	// Left are the e-mail addresses that were refused for now, if others were notified.
+	// Left are the e-mail addresses that were temporarily refused while others were notified.
 	Left []string `json:"-"`
 }
 
-// gone is the status of a receiver that wants no more. No mail server has a code like it.
+// gone is the HTTP status of a receiver that wants no more notices. Mail servers do not use this code.
 const gone = 410
 
-// Gone reports whether the receiver wants no more.
+// Gone reports whether the receiver wants no more notices.
 func (a *Attempt) Gone() bool { return a.Status == gone && a.Reason != "" }
 
-// NewDelivery makes the delivery of a notice to a target of an action, at a time in Unix seconds. Its id follows
-// from these, so that it can be stored twice. The first attempt is expected within grace; then others look after it.
+// NewDelivery makes the delivery of a notice to a target of an action, at a time in Unix seconds. Its id is derived
+// from these, so that it can be stored twice. It is due after grace, within which the caller makes the first attempt.
 func NewDelivery(org string, action int64, target *Target, notice Notice, at float64, grace time.Duration) Delivery {
 	return Delivery{
 		ID:  fmt.Sprintf("%s.%d.%s", notice.ID, action, target.ID()),
@@ -82,16 +82,16 @@ func NewDelivery(org string, action int64, target *Target, notice Notice, at flo
 	}
 }
 
-// DeliveryRef names a delivery of an organization that is due since a time in Unix seconds.
+// DeliveryRef is the job of a delivery of an organization that is due at a time in Unix seconds.
 func DeliveryRef(org, id string, due float64) job.Ref {
 	return job.Ref{Kind: &job.Send, Key: org + "/" + id, Payload: job.Payload{Org: org, Delivery: id}, Due: due}
 }
 
-// Begin begins an attempt at a time in Unix seconds. It is false if none is due or another process is at it.
+// Begin begins an attempt at a time in Unix seconds. It is false if none is due or another process holds the lease.
 func (d *Delivery) Begin(now float64) bool { return d.State == Pending && d.Claim(&job.Send, "", now) }
 
-// End notes what came of the attempt that Begin gave until a time. jitter, in [0, 1), shifts the
-// next one. An attempt that has taken longer decides nothing any more, unless it has succeeded.
+// End records the result of the attempt whose lease ends at until. jitter, in [0, 1), shifts the next attempt. If
+// another attempt has taken over the lease, only a success changes the state.
 func (d *Delivery) End(until float64, attempt Attempt, jitter float64) {
 	d.keep(attempt)
 	if attempt.Reason == "" {
@@ -113,7 +113,7 @@ func (d *Delivery) End(until float64, attempt Attempt, jitter float64) {
 	}
 }
 
-// GiveUp ends a delivery that will not be tried any more.
+// GiveUp fails a delivery without a further attempt.
 func (d *Delivery) GiveUp(now float64, reason string) {
 	d.State = Failed
 	d.Park(now, reason)
@@ -125,7 +125,7 @@ func (d *Delivery) keep(attempt Attempt) {
 	d.Attempts = d.Attempts[max(0, len(d.Attempts)-maxAttempts):]
 }
 
-// Again asks for a delivery once more, at a time in Unix seconds. It comes after an attempt that is under way.
+// Again requests a delivery once more, at a time in Unix seconds. It comes after a running attempt.
 func (d *Delivery) Again(now float64, grace time.Duration) {
 	until := d.Until
 	d.State, d.Since = Pending, now
@@ -133,5 +133,5 @@ func (d *Delivery) Again(now float64, grace time.Duration) {
 	d.Until = until
 }
 
-// after is a time in Unix seconds.
+// after adds a duration to a time in Unix seconds.
 func after(at float64, span time.Duration) float64 { return evidence.RoundSeconds(at + span.Seconds()) }

@@ -8,18 +8,18 @@ import (
 	"attestry/evidence/job"
 )
 
-// Event is something that actions are to be notified of. It is stored with its cause. One pointer is set.
+// Event is an event that actions may fire on. It is stored with its cause. One pointer is set.
 type Event struct {
-	// ID follows from what happened, so that an event can be stored twice.
+	// ID is derived from the cause, so that an event can be stored twice.
 	ID  string `json:"id"`
 	Org string `json:"org"` // id
 	// At is when it happened, in Unix seconds.
 	At float64 `json:"at"`
-	// Actions are the numbers of those that are still to be notified.
+	// Actions are the numbers of the actions whose deliveries were not made yet.
 	Actions []int64 `json:"actions"`
-	// Trace is the reference to the trace that it happened in.
+	// Trace is the reference to the trace that it belongs to.
 	Trace string `json:"trace,omitempty"`
-	// Status is how often that has failed. Without a failure, it is due since it happened.
+	// Status counts failed attempts. Without a failure, the event is due since it happened.
 	job.Status
 
 	Snapshot *SnapshotMade        `json:"snapshot,omitempty"`
@@ -28,15 +28,15 @@ type Event struct {
 	Admitted *admission.Record    `json:"admitted,omitempty"`
 	Trail    *evidence.TrailEvent `json:"trail,omitempty"`
 
-	// subject is the id of the environment or flow, and triggers are those that may fire, of an event that is not stored yet.
+	// subject is the id of the environment or flow, and triggers are those that may fire. Stored events lack them.
 	subject  string
 	triggers []Trigger
 }
 
-// DueAt is since when it is due, in Unix seconds.
+// DueAt is when the event is due, in Unix seconds.
 func (e *Event) DueAt() float64 { return max(e.At, e.Due) }
 
-// Refs names what is due: each action that is to be notified.
+// Refs are the jobs of the event, one for each of its actions.
 func (e *Event) Refs() []job.Ref {
 	var refs []job.Ref
 	for _, action := range e.Actions {
@@ -48,7 +48,7 @@ func (e *Event) Refs() []job.Ref {
 	return refs
 }
 
-// Job describes the work of telling of the event.
+// Job describes the event's job for operators.
 func (e *Event) Job() job.Entry {
 	status := e.Status
 	if status.Parked == 0 {
@@ -57,7 +57,7 @@ func (e *Event) Job() job.Entry {
 	return status.Entry(&job.Fanout, e.Org, e.ID)
 }
 
-// FailAttempt notes a failed attempt at a time in Unix seconds. jitter, in [0, 1), shifts the next; false if none.
+// FailAttempt records a failed attempt at a time in Unix seconds. jitter, in [0, 1), shifts the next; false if none.
 func (e *Event) FailAttempt(at, jitter float64, reason string) (again bool) {
 	e.Tried++
 	return e.Fail(&job.Fanout, e.At, at, 0, jitter, reason)
@@ -77,7 +77,7 @@ type ArtifactsScaled struct {
 	Artifacts []Scaled `json:"artifacts"`
 }
 
-// Scaled is an artifact that runs in another number of instances than before.
+// Scaled is an artifact whose number of instances has changed.
 type Scaled struct {
 	Fingerprint string `json:"fingerprint"`
 	Name        string `json:"name"`
@@ -94,7 +94,7 @@ func SnapshotEvent(org, environment string, number int64, at float64) Event {
 	}
 }
 
-// ScaledEvent is the event of a report, by its id, that has changed numbers of instances.
+// ScaledEvent is the event of changed numbers of instances in a report, by its id.
 func ScaledEvent(org, report string, at float64, scaled ArtifactsScaled) Event {
 	return Event{
 		ID: scaled.Environment + "/report/" + report, Org: org, At: at, Scaled: &scaled,
@@ -102,7 +102,7 @@ func ScaledEvent(org, report string, at float64, scaled ArtifactsScaled) Event {
 	}
 }
 
-// AllowedEvent is the event of an artifact that was permitted in an environment, once or again.
+// AllowedEvent is the event of an artifact that was allowed in an environment, also repeatedly.
 func AllowedEvent(allowed evidence.Allowance) Event {
 	return Event{
 		ID:  allowed.Environment + "/allowed/" + allowed.ID + "/" + strconv.FormatFloat(allowed.At, 'f', -1, 64),
@@ -111,7 +111,7 @@ func AllowedEvent(allowed evidence.Allowance) Event {
 	}
 }
 
-// BreakGlassEvent is the event of a workload that was admitted for the reason it gave.
+// BreakGlassEvent is the event of a workload that was admitted by break-glass.
 func BreakGlassEvent(record admission.Record) Event {
 	return Event{
 		ID: record.Environment + "/admitted/" + record.ID, Org: record.Org, At: record.FirstAt, Admitted: &record,
@@ -119,7 +119,7 @@ func BreakGlassEvent(record admission.Record) Event {
 	}
 }
 
-// TrailEvent is the event of something that happened to a trail. It fires nothing, or once for an attestation.
+// TrailEvent is the notification event of a trail's event. Only the first event of an attestation has triggers.
 func TrailEvent(event *evidence.TrailEvent) Event {
 	return Event{
 		ID: event.Trail + "/event/" + event.ID, Org: event.Org, At: event.Time, Trail: event,
@@ -145,8 +145,8 @@ func trailTriggers(event *evidence.TrailEvent) []Trigger {
 	return nil
 }
 
-// Fires reports whether an action may want it.
+// Fires reports whether an action may fire on it.
 func (e *Event) Fires() bool { return len(e.triggers) > 0 }
 
-// Address sets which of all actions of the organization are to be notified.
-func (e *Event) Address(all *Actions) { e.Actions = all.Wanting(e.subject, e.At, e.triggers...) }
+// Address sets Actions to those of the organization that fire on the event.
+func (e *Event) Address(all *Actions) { e.Actions = all.FiringOn(e.subject, e.At, e.triggers...) }

@@ -22,8 +22,8 @@ const (
 	EventTest             = "TEST"
 )
 
-// Notice is what targets get: names and links as they were when it was made. It is complete,
-// so that it can be sent again when what it tells of has changed.
+// Notice is the message for targets, with the names and links at the time it was made. It refers to nothing stored, so
+// that it can be sent again unchanged.
 type Notice struct {
 	// ID is the same for all targets and attempts.
 	ID        string  `json:"id"`
@@ -32,7 +32,7 @@ type Notice struct {
 	Timestamp float64 `json:"timestamp"` // when it happened, in Unix seconds
 	// Action is the name of the action that fired.
 	Action string `json:"action"`
-	// Description says in a sentence what happened.
+	// Description is a sentence about the event.
 	Description string `json:"description"`
 	// Environment is the name of the environment, "" for an event in a flow.
 	Environment string          `json:"environment,omitempty"`
@@ -45,11 +45,11 @@ type Notice struct {
 	Approval    *NoticeApproval    `json:"approval,omitempty"`
 	// Details are further sentences for people, at most MaxDetails, such as why an artifact fails.
 	Details []string `json:"details,omitempty"`
-	// Link is the page to look at.
+	// Link is the URL of a page about the event.
 	Link string `json:"link"`
 }
 
-// MaxDetails is how many details a notice has at most.
+// MaxDetails bounds the details of a notice.
 const MaxDetails = 20
 
 // NoticeSnapshot is a snapshot in notices. Status is "compliant", "non-compliant" or "unknown".
@@ -60,7 +60,7 @@ type NoticeSnapshot struct {
 	APIURL  string `json:"api_url"`
 }
 
-// NoticeArtifact is an artifact as notices tell of it. Provenance is nil if no flow knows it.
+// NoticeArtifact is an artifact in notices. Provenance is nil if it has none.
 type NoticeArtifact struct {
 	Name        string            `json:"name"`
 	Fingerprint string            `json:"fingerprint"`
@@ -78,7 +78,7 @@ type NoticeProvenance struct {
 	BuildURL  string `json:"build_url"`
 }
 
-// NoticeTrail is a trail as notices tell of it.
+// NoticeTrail is a trail in notices.
 type NoticeTrail struct {
 	Name    string `json:"name"`
 	Status  string `json:"status"`
@@ -86,20 +86,20 @@ type NoticeTrail struct {
 	APIURL  string `json:"api_url"`
 }
 
-// NoticeAttestation is an attestation as notices tell of it.
+// NoticeAttestation is an attestation in notices.
 type NoticeAttestation struct {
 	ID     string `json:"id"`
 	Name   string `json:"name"`
 	Type   string `json:"type"`
 	Status string `json:"status"`
-	// Artifact is the name of the artifact that it is about, "" for its trail.
+	// Artifact is the name of the attested artifact, "" for the trail.
 	Artifact    string `json:"artifact,omitempty"`
 	Fingerprint string `json:"fingerprint,omitempty"`
 	HTMLURL     string `json:"html_url"`
 	APIURL      string `json:"api_url"`
 }
 
-// NoticeApproval is an approval as notices tell of it.
+// NoticeApproval is an approval in notices.
 type NoticeApproval struct {
 	Number      int    `json:"number"`
 	State       string `json:"state"`
@@ -107,5 +107,5 @@ type NoticeApproval struct {
 	Fingerprint string `json:"fingerprint"`
 }
 
-// NoticeID is the id of a notice, which follows from the parts.
+// NoticeID is the id of a notice, derived from the parts.
 func NoticeID(parts ...string) string { return evidence.DerivedID([]byte(strings.Join(parts, "\n"))) }

@@ -8,39 +8,39 @@ import (
 )
 
 const (
-	// SwitchOffAfter is how long a target may fail before nothing is sent to it any more.
+	// SwitchOffAfter is how long a target may fail before it is switched off.
 	SwitchOffAfter = 5 * 24 * time.Hour
-	// RotationGrace is how long the former signing secret of a target signs beside the new one.
+	// RotationGrace is how long notices are also signed with the former secret of a target.
 	RotationGrace = 24 * time.Hour
 )
 
-// quietSpan is how long after its last failure a target no longer counts as failing since then:
-// longer than any delivery is tried, so that nobody knows whether it has failed meanwhile.
-var quietSpan = 2 * job.Send.RetryFor
+// maxFailureGap is the longest time between two failures that count as one failing period. It is longer than the
+// retries of any delivery: after it, nothing is known about the time in between.
+var maxFailureGap = 2 * job.Send.RetryFor
 
-// TargetState is what is known of a target of an action.
+// TargetState is the state of a target of an action.
 type TargetState struct {
 	Org    string `json:"org"`    // id
 	Action int64  `json:"action"` // number
 	Target string `json:"target"` // id
-	// Secret signs what is sent, base64 behind "whsec_"; so does FormerSecret until FormerUntil.
+	// Secret signs notices, base64 after "whsec_"; so does FormerSecret until FormerUntil.
 	Secret       string  `json:"secret"`
 	FormerSecret string  `json:"former_secret,omitempty"`
 	FormerUntil  float64 `json:"former_until,omitempty"`
 	// LastSuccessAt and LastFailureAt are Unix seconds, 0 if there was none.
 	LastSuccessAt float64 `json:"last_success_at,omitempty"`
 	LastFailureAt float64 `json:"last_failure_at,omitempty"`
-	// FailingSince is when it began to fail, in Unix seconds; 0 while it does not.
+	// FailingSince is when it began to fail, in Unix seconds; 0 if it does not fail.
 	FailingSince float64 `json:"failing_since,omitempty"`
-	// SwitchedOffAt is when it was switched off, in Unix seconds; 0 while it is switched on.
+	// SwitchedOffAt is when it was switched off, in Unix seconds; 0 if it is switched on.
 	SwitchedOffAt float64 `json:"switched_off_at,omitempty"`
-	// Gone tells that it was switched off because the receiver wants no more.
+	// Gone is true if it was switched off because the receiver wants no more notices.
 	Gone bool `json:"gone,omitempty"`
-	// QuietUntil is until when the receiver asked not to be called, in Unix seconds.
+	// QuietUntil is the end of the receiver's Retry-After, in Unix seconds.
 	QuietUntil float64 `json:"quiet_until,omitempty"`
 }
 
-// Note notes an attempt, and reports whether the target has been switched off because of it.
+// Note records an attempt, and reports whether it has switched off the target.
 func (s *TargetState) Note(attempt *Attempt) (switchedOff bool) {
 	at := evidence.RoundSeconds(attempt.At + attempt.Duration)
 	if attempt.Reason == "" || len(attempt.Left) > 0 {
@@ -52,7 +52,7 @@ func (s *TargetState) Note(attempt *Attempt) (switchedOff bool) {
 		return false
 	}
 	s.QuietUntil = max(s.QuietUntil, evidence.RoundSeconds(at+attempt.RetryAfter))
-	if s.FailingSince == 0 || at-s.LastFailureAt > quietSpan.Seconds() {
+	if s.FailingSince == 0 || at-s.LastFailureAt > maxFailureGap.Seconds() {
 		s.FailingSince = at
 	}
 	s.LastFailureAt = max(s.LastFailureAt, at)
@@ -67,12 +67,12 @@ func (s *TargetState) Note(attempt *Attempt) (switchedOff bool) {
 	return false
 }
 
-// SwitchOn lets deliveries go to a target again that was switched off.
+// SwitchOn switches a target on again.
 func (s *TargetState) SwitchOn() {
 	s.FailingSince, s.SwitchedOffAt, s.Gone, s.QuietUntil = 0, 0, false, 0
 }
 
-// SwitchedOffReason says why the target is switched off, "" if it is not.
+// SwitchedOffReason is why the target is switched off, "" if it is not.
 func (s *TargetState) SwitchedOffReason() string {
 	switch {
 	case s.SwitchedOffAt == 0:
@@ -83,13 +83,13 @@ func (s *TargetState) SwitchedOffReason() string {
 	return "The target is switched off, as it has failed for too long."
 }
 
-// Rotate gives the target another signing secret, at a time in Unix seconds.
+// Rotate replaces the signing secret at a time in Unix seconds.
 func (s *TargetState) Rotate(secret string, now float64) {
 	s.FormerSecret, s.FormerUntil = s.Secret, after(now, RotationGrace)
 	s.Secret = secret
 }
 
-// Secrets are those that sign at a time in Unix seconds, the newest first.
+// Secrets are the signing secrets at a time in Unix seconds, the newest first.
 func (s *TargetState) Secrets(now float64) []string {
 	if s.FormerSecret != "" && now < s.FormerUntil {
 		return []string{s.Secret, s.FormerSecret}
@@ -99,16 +99,16 @@ func (s *TargetState) Secrets(now float64) []string {
 
 // Health sums up the deliveries to the targets of an action.
 type Health struct {
-	// Told is set when a delivery to one of them was tried, even without success.
+	// Told is true if a delivery to one of them was attempted.
 	Told bool
-	// Failing tells that one of them fails.
+	// Failing is true if one of them fails.
 	Failing bool
-	// LastSuccessAt and LastFailureAt are the latest of all, in Unix seconds, 0 if there was none.
+	// LastSuccessAt and LastFailureAt are the latest of all targets, in Unix seconds, 0 if there was none.
 	LastSuccessAt float64
 	LastFailureAt float64
 }
 
-// Add takes the state of another target in.
+// Add adds the state of another target.
 func (h *Health) Add(s *TargetState) {
 	h.Told = h.Told || s.LastSuccessAt > 0 || s.LastFailureAt > 0
 	h.Failing = h.Failing || s.FailingSince > 0

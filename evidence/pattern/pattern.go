@@ -1,5 +1,5 @@
-// Package pattern compiles the regular expressions of clients within a bound on the memory that
-// they take up together. A short text can make a large one: `(x{1,900}y?){1}` is 15 bytes.
+// Package pattern compiles the regular expressions of clients within a bound on their total memory. A short text can
+// make a large expression: `(x{1,900}y?){1}` is 15 bytes.
 package pattern
 
 import (
@@ -9,31 +9,31 @@ import (
 )
 
 const (
-	// instructionSize is what an instruction of a compiled expression takes up, and rangeSize what
-	// a table has for each range of characters that an instruction tells apart, in bytes.
+	// instructionSize is the memory of a compiled instruction, and rangeSize that of a range of characters in the
+	// library's tables, in bytes.
 	instructionSize = 128
 	rangeSize       = 16
-	// maxTables is up to how many instructions the library makes tables of ranges for an expression.
+	// maxTables is the number of instructions from which on the library makes no tables of ranges.
 	maxTables = 2000
-	// surplus is how many times as many instructions may be estimated as there are.
+	// surplus is the greatest ratio of estimated to actual instructions.
 	surplus = 2
 )
 
 var (
-	// ErrLarge is for an expression that has more instructions than one may have.
+	// ErrLarge is the error for an expression with too many instructions.
 	ErrLarge = errors.New("its repetitions are too large")
-	// ErrFull is for an expression that does not fit beside those before it.
+	// ErrFull is the error for an expression that exceeds the set's memory.
 	ErrFull = errors.New("the regular expressions are too large together")
 )
 
-// Pattern is a regular expression that has been compiled.
+// Pattern is a compiled regular expression.
 type Pattern struct {
 	*regexp.Regexp
-	// Instructions is how many it has at most: all of them may be looked at for each character.
+	// Instructions is an upper bound of its instructions, all of which may be executed for each character.
 	Instructions int
 }
 
-// Set compiles expressions that are kept together. Equal ones are compiled once.
+// Set compiles expressions that share a bound of memory. Equal expressions are compiled once.
 type Set struct {
 	maxBytes, maxInstructions int
 
@@ -42,15 +42,15 @@ type Set struct {
 	full     bool
 }
 
-// NewSet makes a set for at most maxBytes together, with at most maxInstructions each.
+// NewSet makes a set with at most maxBytes in total, and at most maxInstructions per expression.
 func NewSet(maxBytes, maxInstructions int) *Set {
 	return &Set{maxBytes: maxBytes, maxInstructions: maxInstructions, compiled: map[string]*Pattern{}}
 }
 
-// Size is what the expressions take up together, estimated, in bytes.
+// Size is the estimated memory of the expressions, in bytes.
 func (s *Set) Size() int { return s.size }
 
-// Full tells that an expression did not fit. Then no further one is compiled.
+// Full reports whether an expression did not fit. Then no further one is compiled.
 func (s *Set) Full() bool { return s.full }
 
 // Compile is regexp.Compile within the set's bounds, which are checked before compiling.
@@ -66,7 +66,7 @@ func (s *Set) Compile(text string) (*Pattern, error) {
 		return nil, err
 	}
 	instructions, ranges := measure(parsed)
-	instructions += 2 // each program has one to match and one to fail
+	instructions += 2 // match and fail
 	if instructions > surplus*s.maxInstructions {
 		return nil, ErrLarge
 	}
@@ -94,7 +94,7 @@ func (s *Set) Compile(text string) (*Pattern, error) {
 	return s.compiled[text], nil
 }
 
-// measure returns an upper bound of an expression's instructions, and its ranges of characters.
+// measure returns upper bounds of an expression's instructions and ranges of characters.
 func measure(e *syntax.Regexp) (instructions, ranges int) {
 	for _, sub := range e.Sub {
 		i, r := measure(sub)
@@ -114,7 +114,7 @@ func measure(e *syntax.Regexp) (instructions, ranges int) {
 	case syntax.OpConcat:
 		return max(instructions, 1), ranges
 	case syntax.OpRepeat:
-		// Each copy above the least number can be left out, which takes an instruction more.
+		// Each copy beyond the minimum is optional, which takes another instruction.
 		copies := max(e.Min, e.Max, 1)
 		return copies*instructions + max(e.Max-e.Min, 0) + 2, copies * ranges
 	default:

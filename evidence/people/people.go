@@ -1,4 +1,4 @@
-// Package people reads the file of an organization that says which accounts one person has (docs/semantics.md 18.13).
+// Package people reads an organization's file that maps accounts to people (docs/semantics.md 18.13).
 package people
 
 import (
@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// MaxAccounts is how many accounts and names a file may have together.
+	// MaxAccounts bounds the accounts and names of a file.
 	MaxAccounts = 20_000
 	maxText     = 255
 )
 
 var format = yamlfile.Format{Name: "File of people", Columns: true}
 
-// Parse reads a file. Each person's name counts as an account. What is wrong with it is a *yamlfile.Error, which is meant for whoever wrote it.
+// Parse reads a file. A person's name counts as an account. Faults are a *yamlfile.Error, for the file's author.
 func Parse(content []byte) (evidence.Accounts, error) {
 	root, err := format.Load(content)
 	if err != nil {
@@ -27,13 +27,13 @@ func Parse(content []byte) (evidence.Accounts, error) {
 	fields, _ := value.Mapping("People", "people")
 	accounts := evidence.Accounts{}
 	for _, one := range fields["people"].List() {
-		of, ok := one.Mapping("Person", "name", "accounts")
+		person, ok := one.Mapping("Person", "name", "accounts")
 		if !ok {
 			continue
 		}
-		name := of["name"].BoundedText(maxText)
-		add(accounts, of["name"], name, name)
-		for _, account := range of["accounts"].List() {
+		name := person["name"].BoundedText(maxText)
+		add(accounts, person["name"], name, name)
+		for _, account := range person["accounts"].List() {
 			add(accounts, account, account.BoundedText(maxText), name)
 		}
 		if len(accounts) > MaxAccounts {
@@ -44,7 +44,7 @@ func Parse(content []byte) (evidence.Accounts, error) {
 	return accounts, faults.Err()
 }
 
-// add adds an account of a person, which no other one can have.
+// add adds an account of a person. An account that another person has is a fault.
 func add(to evidence.Accounts, value yamlfile.Value, account, person string) {
 	key := strings.ToLower(account)
 	if owner, taken := to[key]; taken {

@@ -5,10 +5,10 @@ import (
 	"attestry/evidence/independent"
 )
 
-// Approval says whether others approved a change before it ran (docs/semantics.md 26.3).
+// Approval is the independent approval of a change before it was deployed (docs/semantics.md 26.3).
 type Approval string
 
-// The approvals, the better of two pull requests first. NoProvenance is of what no flow knows.
+// The approvals, the best first. NoProvenance is that of an artifact without provenance.
 const (
 	MachineAccount Approval = "machine_account"
 	Approved       Approval = "approved"
@@ -19,11 +19,11 @@ const (
 	NoProvenance   Approval = "no_provenance"
 )
 
-// strength orders what attestations of pull requests say.
+// strength ranks the approvals by attestations of pull requests.
 var strength = map[Approval]int{Approved: 4, Overridden: 3, ApprovedLate: 2, NotApproved: 1, NoPullRequest: 0}
 
-// ApprovalOf says whether the author of a trail's commit is a machine account, or which of the attestations that count there
-// shows best that others approved the change before it ran, at a time in Unix seconds.
+// ApprovalOf returns the best approval of a change that was deployed at a time in Unix seconds, with its attestation.
+// author is that of the trail's commit, entries are the attestations that count in the trail.
 func ApprovalOf(author string, entries []evidence.Entry, ran float64) (Approval, *evidence.Entry) {
 	if independent.MachineAccount(author) {
 		return MachineAccount, nil

@@ -7,30 +7,30 @@ import (
 	"attestry/evidence/attestation"
 )
 
-// IncidentType is the type of the attestations that tell of incidents (docs/semantics.md 26.5).
+// IncidentType is the type of attestations of incidents (docs/semantics.md 26.5).
 const IncidentType = evidence.CustomPrefix + "incident"
 
-// Incident is what went wrong with an artifact.
+// Incident is an incident with an artifact.
 type Incident struct {
-	// Environment is the name of where it did, "" for all.
+	// Environment is the name of its environment, "" for all.
 	Environment string
-	// StartedAt is in Unix seconds, and so is ResolvedAt, which is 0 until then.
+	// StartedAt and ResolvedAt are Unix seconds. ResolvedAt is 0 if it was not resolved.
 	StartedAt, ResolvedAt float64
 }
 
-// IncidentOf reads an attestation. It began when the attestation was recorded unless that says when.
+// IncidentOf reads an attestation. Without a start, the incident began when the attestation was recorded.
 func IncidentOf(a *evidence.Attestation) Incident {
-	var told struct {
+	var data struct {
 		Environment string
 		StartedAt   string `json:"started_at"`
 		ResolvedAt  string `json:"resolved_at"`
 	}
-	_ = json.Unmarshal(a.Payload[attestation.DataMember], &told) // what has another form is not known
-	incident := Incident{Environment: told.Environment, StartedAt: a.CreatedAt}
-	if at, ok := evidence.ParseTime(told.StartedAt); ok {
+	_ = json.Unmarshal(a.Payload[attestation.DataMember], &data) // members of another form are ignored
+	incident := Incident{Environment: data.Environment, StartedAt: a.CreatedAt}
+	if at, ok := evidence.ParseTime(data.StartedAt); ok {
 		incident.StartedAt = evidence.Seconds(at)
 	}
-	if at, ok := evidence.ParseTime(told.ResolvedAt); ok {
+	if at, ok := evidence.ParseTime(data.ResolvedAt); ok {
 		incident.ResolvedAt = max(evidence.Seconds(at), incident.StartedAt)
 	}
 	return incident

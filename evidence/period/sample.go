@@ -8,22 +8,22 @@ import (
 	"slices"
 )
 
-// sizes are the usual sizes of samples, by how often something is done (docs/semantics.md 26.4).
+// sizes are the usual sizes of samples, by the frequency of a control (docs/semantics.md 26.4).
 var sizes = map[string]int{"yearly": 1, "quarterly": 2, "monthly": 2, "weekly": 5, "daily": 25, "many_daily": 40}
 
-// SizeFor is the usual size of a sample of what is done that often, 0 for a frequency that is not known.
+// SizeFor is the usual size of a sample for a frequency, 0 if that is unknown.
 func SizeFor(frequency string) int { return sizes[frequency] }
 
-// By says of what each so many rows are drawn.
+// By is the property by which a population is divided into strata.
 type By string
 
-// What rows can be drawn by. The verdict is that with which they began to run.
+// The properties. The verdict is that at the start of the deployment.
 const (
 	ByEnvironment By = "environment"
 	ByVerdict     By = "verdict"
 )
 
-// Draw says which sample is drawn: so many rows, of each stratum if it is to be, by a seed that the auditor chooses.
+// Draw has the parameters of a sample: the auditor's seed, the number of rows, and the strata.
 type Draw struct {
 	Seed string `json:"seed"`
 	Size int    `json:"size" doc:"How many rows, or how many of each stratum."`
@@ -32,18 +32,18 @@ type Draw struct {
 
 // Drawn is a member of a sample.
 type Drawn struct {
-	// Stratum is the environment or the verdict that it was drawn of, "" if it was drawn of all.
+	// Stratum is its environment or verdict, "" without strata.
 	Stratum string
 	ID      string
 	// Rank is the SHA-256 of the seed, a line feed and the id, in hexadecimal digits.
 	Rank string
 }
 
-// Sample draws, of each stratum, the ids whose ranks come first.
+// Sample draws the ids of the lowest ranks from each stratum.
 type Sample struct {
 	Draw
 	kept map[string][]Drawn
-	// Sizes is how many ids each stratum has.
+	// Sizes are the numbers of ids by stratum.
 	Sizes map[string]int
 }
 

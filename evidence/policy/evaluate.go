@@ -10,7 +10,7 @@ import (
 	"attestry/evidence/independent"
 )
 
-// Outcome is the type of a resolution, in the words of answers.
+// Outcome is the outcome of a resolution, as the API writes it.
 type Outcome string
 
 // The outcomes of a rule for one flow (docs/semantics.md 18.3).
@@ -27,21 +27,21 @@ const (
 // Failing reports whether the outcome keeps the rule from being satisfied.
 func (o Outcome) Failing() bool { return o != Satisfied && o != NotApplicable }
 
-// NoFlow is the flow of a resolution about an artifact that no flow knows.
+// NoFlow is the Flow of a resolution about an artifact without provenance.
 const NoFlow = -1
 
-// Resolution is what a rule has come to for one flow.
+// Resolution is the result of a rule for one flow.
 type Resolution struct {
 	Outcome Outcome
-	// Flow is the number of the flow in Facts.Flows, or NoFlow.
+	// Flow is the index of the flow in Facts.Flows, or NoFlow.
 	Flow int
-	// Attestation is the one that decided, nil if none did.
+	// Attestation is the one that decided, or nil.
 	Attestation *Attestation
-	// Fault says why a condition could not be evaluated. The rule then counts as not satisfied.
+	// Fault is why a condition could not be evaluated. Then the rule is not satisfied.
 	Fault string
 }
 
-// Attestation is an attestation that decided about a rule, with the flow and the trail in which it was recorded.
+// Attestation is an attestation that decided on a rule, with the flow and the trail in which it was recorded.
 type Attestation struct {
 	ID        string `json:"id"`
 	Name      string `json:"name"`
@@ -58,12 +58,12 @@ type RuleEvaluation struct {
 	Resolutions []Resolution
 }
 
-// Ignored tells that the rule applied to no flow.
+// Ignored reports whether the rule applied to no flow.
 func (e RuleEvaluation) Ignored() bool {
 	return !slices.ContainsFunc(e.Resolutions, func(r Resolution) bool { return r.Outcome != NotApplicable })
 }
 
-// Failing tells that the rule applied and is not satisfied.
+// Failing reports whether the rule applied and is not satisfied.
 func (e RuleEvaluation) Failing() bool {
 	return slices.ContainsFunc(e.Resolutions, func(r Resolution) bool { return r.Outcome.Failing() })
 }
@@ -71,10 +71,10 @@ func (e RuleEvaluation) Failing() bool {
 // Evaluation is the evaluation of a policy for one artifact, by the number of the rule.
 type Evaluation []RuleEvaluation
 
-// Compliant tells that no rule of the policy fails (docs/semantics.md 18.3).
+// Compliant reports whether no rule of the policy fails (docs/semantics.md 18.3).
 func (e Evaluation) Compliant() bool { return !slices.ContainsFunc(e, RuleEvaluation.Failing) }
 
-// Evaluate evaluates an artifact by a policy. Snapshots, asserts and dry runs all use it, so that they cannot differ.
+// Evaluate evaluates an artifact by a policy. Snapshots, asserts and dry runs use it, so they cannot differ.
 func (p *Policy) Evaluate(facts *Facts) Evaluation {
 	evaluation := make(Evaluation, p.Rules())
 	for number := range evaluation {
@@ -136,7 +136,7 @@ func failure(kind RuleKind, flow *Flow) Outcome {
 	}
 }
 
-// applies reports whether a requirement is one and no exception exempts the subject. A nil requirement does not apply.
+// applies reports whether the requirement is not nil, is set, and no exception exempts the subject.
 func (r *Requirement) applies(subject *expression.Subject) (bool, error) {
 	if r == nil || !r.Required {
 		return false, nil
@@ -158,7 +158,7 @@ func evaluate(condition *expression.Expression, subject *expression.Subject) (bo
 	return holds, nil
 }
 
-// resolve looks for the attestation that decides about an artifact in a flow.
+// resolve finds the attestation that decides on an artifact in a flow.
 func (r *AttestationRule) resolve(facts *Facts, flow *Flow) (Outcome, *Attestation) {
 	var found *Attestation
 	lack := ""
@@ -196,7 +196,7 @@ func citation(entry *evidence.Entry, flow, trail string) *Attestation {
 	}
 }
 
-// lack says which approval an attestation about an artifact of a flow lacks, or whose part in it the rule forbids.
+// lack describes the missing approval or separation of duties of an attestation, "" if there is none.
 func (r *AttestationRule) lack(entry *evidence.Entry, flow *Flow) string {
 	if r.Separated {
 		return independent.Unseparated(entry, flow.Attestations, flow.Author)
@@ -204,20 +204,20 @@ func (r *AttestationRule) lack(entry *evidence.Entry, flow *Flow) string {
 	return r.Independent.Lack(entry)
 }
 
-// holds reports whether an attestation fulfils the rule.
-func (r *AttestationRule) holds(entry *evidence.Entry, flow *Flow) bool {
+// fulfils reports whether an attestation is compliant and has the required approvals.
+func (r *AttestationRule) fulfils(entry *evidence.Entry, flow *Flow) bool {
 	return entry.Compliant && r.lack(entry, flow) == ""
 }
 
-// find returns the attestation of a flow that decides: the latest, and of any name preferably one that fulfils the rule.
+// find returns the attestation of a flow that decides: the latest one. A rule for any name prefers one that fulfils it.
 func (r *AttestationRule) find(flow *Flow) (found *evidence.Entry) {
 	for i := range flow.Attestations {
 		entry := &flow.Attestations[i]
 		switch {
 		case !r.Accepts(*entry):
-		case found == nil, r.Name == Any && r.holds(entry, flow) && !r.holds(found, flow):
+		case found == nil, r.Name == Any && r.fulfils(entry, flow) && !r.fulfils(found, flow):
 			found = entry
-		case (r.Name != Any || r.holds(entry, flow) == r.holds(found, flow)) && evidence.CompareEntries(*entry, *found) > 0:
+		case (r.Name != Any || r.fulfils(entry, flow) == r.fulfils(found, flow)) && evidence.CompareEntries(*entry, *found) > 0:
 			found = entry
 		}
 	}

@@ -10,15 +10,15 @@ import (
 // Sentence explains one resolution of a rule in plain English.
 type Sentence struct {
 	Outcome Outcome
-	// Text says what was found.
+	// Text describes the result.
 	Text string
-	// Finding is why the attestations that it names have their verdicts, "" if that is not known.
+	// Finding explains the verdicts of the attestations that Text names, "" if unknown.
 	Finding string
-	// Remedy says what would make the rule satisfied, "" if it does not fail.
+	// Remedy is what would satisfy the rule, "" if it does not fail.
 	Remedy string
 }
 
-// Full is the text with the finding.
+// Full is Text with Finding.
 func (s *Sentence) Full() string {
 	if s.Finding == "" {
 		return s.Text
@@ -26,7 +26,7 @@ func (s *Sentence) Full() string {
 	return strings.TrimSuffix(s.Text, ".") + ": " + strings.TrimRight(s.Finding, ".") + "."
 }
 
-// Explain words a resolution of the rule of the given number.
+// Explain explains a resolution of the rule of a number.
 func (p *Policy) Explain(number int, resolution Resolution, facts *Facts) Sentence {
 	kind, requirement, rule := p.Rule(number)
 	var flow *Flow
@@ -77,7 +77,7 @@ func (r *Requirement) exception(facts *Facts, flow *Flow) string {
 	return ""
 }
 
-// consequence says what the lack of provenance means for a rule.
+// consequence is the consequence of missing provenance for a rule.
 func consequence(kind RuleKind, rule *AttestationRule) string {
 	switch {
 	case kind == ProvenanceRule:
@@ -90,7 +90,7 @@ func consequence(kind RuleKind, rule *AttestationRule) string {
 	return "so it cannot have an " + rule.wanted()
 }
 
-// where begins a sentence with the trail and the flow.
+// where is the beginning of a sentence about the trail.
 func (f *Flow) where() string { return fmt.Sprintf("In trail '%s' of flow '%s'", f.Trail, f.Name) }
 
 func (s *Sentence) explainTrail(flow *Flow) {
@@ -108,7 +108,7 @@ func (s *Sentence) explainTrail(flow *Flow) {
 	}
 }
 
-// Reasons lists in brackets what keeps an artifact from being compliant in its trail; "" if nothing is known.
+// Reasons lists the shortfall in brackets; "" if it is empty.
 func (s *Shortfall) Reasons() string {
 	var reasons []string
 	if len(s.Failing) > 0 {
@@ -126,7 +126,7 @@ func (s *Shortfall) Reasons() string {
 	return " (" + strings.Join(reasons, "; ") + ")"
 }
 
-// findings say why those that fail do, by name if there are several.
+// findings are the findings of failing attestations, with names if there are several.
 func (s *Shortfall) findings() string {
 	var findings []string
 	for _, name := range s.Failing {
@@ -143,7 +143,7 @@ func (s *Shortfall) findings() string {
 
 func quote(names []string) string { return "'" + strings.Join(names, "', '") + "'" }
 
-// wanted names the attestation that the rule requires.
+// wanted describes the required attestation.
 func (r *AttestationRule) wanted() string {
 	switch {
 	case r.Name == Any:
@@ -154,8 +154,7 @@ func (r *AttestationRule) wanted() string {
 	return fmt.Sprintf("attestation '%s' of type %s", r.Name, r.Type)
 }
 
-// explainAttestation words what was found for a rule without a control. found is nil if nothing was, or a snapshot has
-// not kept it.
+// explainAttestation explains a rule without a control. found is nil if there is none or a snapshot has dropped it.
 func (s *Sentence) explainAttestation(rule *AttestationRule, found *Attestation, flow *Flow) {
 	switch {
 	case s.Outcome == MissingAttestation:
@@ -185,7 +184,7 @@ func (s *Sentence) explainAttestation(rule *AttestationRule, found *Attestation,
 	s.Remedy = "Attest again once it has been put right, or override the attestation with a reason."
 }
 
-// explainControl words the decision that was found for a rule on a control. found is nil as for explainAttestation.
+// explainControl explains a rule on a control. found is nil as in explainAttestation.
 func (s *Sentence) explainControl(rule *AttestationRule, found *Attestation, flow *Flow) {
 	const place = "for the artifact or one of its trails"
 	control := fmt.Sprintf("on control '%s'", rule.ForControl)

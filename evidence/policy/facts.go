@@ -7,46 +7,46 @@ import (
 	"attestry/evidence/expression"
 )
 
-// Facts are what is known of an artifact when policies evaluate it.
+// Facts are the facts about an artifact that policies evaluate.
 type Facts struct {
 	Name        string `json:"name"`
 	Fingerprint string `json:"fingerprint"`
-	// Flows has one element per flow that knows the artifact, with its newest trail there.
+	// Flows has one element per flow that the artifact was reported to, with its newest trail there.
 	Flows []Flow `json:"flows"`
 	// Decisions has the latest decision on each control, by identifier (docs/semantics.md 18.3).
 	Decisions map[string]Decision `json:"decisions,omitempty"`
 }
 
-// Flow is what one flow knows of an artifact.
+// Flow has the facts of one flow about an artifact.
 type Flow struct {
 	Name  string            `json:"name"`
 	Tags  map[string]string `json:"tags,omitempty"`
 	Trail string            `json:"trail"` // name
-	// Author is that of the trail's commit, "" if it is not known.
+	// Author is that of the trail's commit, "" if unknown.
 	Author string `json:"author,omitempty"`
 	// Status is the artifact's state in the trail.
 	Status evidence.Status `json:"status"`
 	// Attestations are the latest of each name that count for the artifact: its own and those of the trail.
 	Attestations []evidence.Entry `json:"attestations"`
-	// Unapproved are earlier trails, by name, that the artifact brings since the one that it replaces and that nobody else
-	// approved. They are known only of an artifact in an environment.
+	// Unapproved are the names of the flow's trails without independent approval, between the replaced artifact's and its
+	// own. They are known only for an artifact in an environment.
 	Unapproved []string `json:"unapproved_trails,omitempty"`
-	// Shortfall is what keeps the artifact from being compliant in the trail. Only explanations read it.
+	// Shortfall is why the artifact is not compliant in the trail. Only explanations read it.
 	Shortfall Shortfall `json:"shortfall,omitzero"`
 }
 
-// maxShortfall is how many names a Shortfall has of each kind.
+// maxShortfall bounds the names of each kind in a Shortfall.
 const maxShortfall = 10
 
-// Shortfall names attestations that keep an artifact from being compliant in its trail.
+// Shortfall has the attestations because of which an artifact is not compliant in its trail.
 type Shortfall struct {
 	// Failing are not compliant.
 	Failing []string `json:"failing,omitempty"`
-	// Findings say of those that fail why, by name.
+	// Findings are those of Failing, by name.
 	Findings map[string]string `json:"findings,omitempty"`
-	// Missing are required by the trail's template and not there.
+	// Missing are required by the trail's template and were not reported.
 	Missing []string `json:"missing,omitempty"`
-	// Others is how many more there are.
+	// Others is the number of further ones.
 	Others int `json:"others,omitempty"`
 }
 
@@ -82,7 +82,7 @@ type Decision struct {
 	Trail string         `json:"trail"` // name
 }
 
-// subject is what conditions are evaluated for; flow is nil for an artifact that no flow knows.
+// subject is the subject of conditions; flow is nil for an artifact without provenance.
 func (f *Facts) subject(flow *Flow) *expression.Subject {
 	subject := &expression.Subject{Name: f.Name, Fingerprint: f.Fingerprint}
 	if flow != nil {

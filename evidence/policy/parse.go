@@ -18,19 +18,19 @@ import (
 	"attestry/evidence/yamlfile"
 )
 
-// MaxRules is how many attestation rules and exceptions a policy may have. Each is evaluated for every artifact.
+// MaxRules bounds the attestation rules and exceptions of a policy. Each is evaluated for every artifact.
 const MaxRules = 1000
 
 var format = yamlfile.Format{Name: "Policy", Columns: true}
 
-// MaxPatterns is what the compiled regular expressions of a new policy may take up together, estimated, in bytes.
+// MaxPatterns bounds the estimated memory of a new policy's regular expressions, in bytes.
 const MaxPatterns = 8 << 20
 
-// Parse reads a policy file. What is wrong with it is a *yamlfile.Error, which is meant for
-// whoever wrote it. Whether the controls exist is for the caller to check.
+// Parse reads a policy file. Faults of the file are a *yamlfile.Error, which is for its author. The caller checks
+// whether the controls exist.
 func Parse(content []byte) (Policy, error) { return parse(content, MaxPatterns) }
 
-// ParseStored reads a policy file that was accepted before, perhaps when patterns were not bounded.
+// ParseStored reads a stored policy file, which may have been accepted before patterns were bounded.
 func ParseStored(content []byte) (Policy, error) { return parse(content, math.MaxInt) }
 
 func parse(content []byte, maxPatterns int) (Policy, error) {
@@ -45,7 +45,7 @@ func parse(content []byte, maxPatterns int) (Policy, error) {
 	return parsed, faults.Err()
 }
 
-// reader takes a policy from the values of a file.
+// reader decodes a policy.
 type reader struct {
 	patterns *pattern.Set
 	rules    int
@@ -56,7 +56,7 @@ func (r *reader) policy(root yamlfile.Value) Policy {
 	if !ok {
 		return Policy{}
 	}
-	// The address of the grammar ends in its version.
+	// The URL of the grammar ends in its version.
 	if text, ok := fields["_schema"].Text(); ok {
 		address, err := url.Parse(text)
 		if err != nil || address.Host == "" || !strings.HasSuffix(address.Path, "/v1") {
@@ -82,7 +82,7 @@ func (r *reader) requirement(value yamlfile.Value) Requirement {
 	requirement := Requirement{Required: fields["required"].Bool(false)}
 	for _, one := range fields["exceptions"].List() {
 		exception, ok := one.Mapping("Exception", "if")
-		if !ok || !r.another(one) {
+		if !ok || !r.allowRule(one) {
 			continue
 		}
 		if exception["if"].Node == nil {
@@ -98,7 +98,7 @@ func (r *reader) attestations(list yamlfile.Value) []AttestationRule {
 	var rules []AttestationRule
 	for _, one := range list.List() {
 		fields, ok := one.Mapping("Attestation", "type", "name", "if", "must_be_compliant", "for_control", "independent_approval", "separation_of_duties")
-		if ok && r.another(one) {
+		if ok && r.allowRule(one) {
 			rules = append(rules, r.attestation(one, fields))
 		}
 	}
@@ -117,7 +117,7 @@ func (r *reader) attestation(entry yamlfile.Value, fields map[string]yamlfile.Va
 	if condition := fields["if"]; !condition.Resolve().IsAbsent() {
 		rule.If = r.condition(condition)
 	}
-	rule.Independent = independent.Read(fields["independent_approval"], rule.Type, r.patterns, r.another)
+	rule.Independent = independent.Read(fields["independent_approval"], rule.Type, r.patterns, r.allowRule)
 	rule.Separated = independent.ReadSeparation(fields["separation_of_duties"], rule.Type)
 	if rule.Type == Any && rule.Name == Any {
 		entry.Fault("Value error, name and type cannot both be '*'")
@@ -128,7 +128,7 @@ func (r *reader) attestation(entry yamlfile.Value, fields map[string]yamlfile.Va
 	return rule
 }
 
-// condition reads an expression: a text in ${{ }}, or a mapping with the text without it.
+// condition reads an expression: a text in ${{ }}, or a mapping whose text has none.
 func (r *reader) condition(value yamlfile.Value) *expression.Expression {
 	resolved := value.Resolve()
 	if resolved.Node == nil {
@@ -158,9 +158,9 @@ func (r *reader) condition(value yamlfile.Value) *expression.Expression {
 	return r.parse(value, text, strings.TrimSpace(inner))
 }
 
-// parse parses the expression inner, a part of a text. Errors name columns of the text, as in the file.
+// parse parses the expression inner, which is a part of text. Errors have columns of text.
 func (r *reader) parse(value yamlfile.Value, text, inner string) *expression.Expression {
-	if r.patterns.Full() { // which is a fault already
+	if r.patterns.Full() { // already reported as a fault
 		return nil
 	}
 	parsed, err := expression.Parse(inner, r.patterns)
@@ -173,8 +173,8 @@ func (r *reader) parse(value yamlfile.Value, text, inner string) *expression.Exp
 	return parsed
 }
 
-// another counts a rule or exception, of which a policy has a limited number.
-func (r *reader) another(value yamlfile.Value) bool {
+// allowRule counts a rule or exception, and reports whether the number is within the limit.
+func (r *reader) allowRule(value yamlfile.Value) bool {
 	r.rules++
 	if r.rules == MaxRules+1 {
 		value.Fault(fmt.Sprintf("A policy has at most %d attestation rules and exceptions", MaxRules))

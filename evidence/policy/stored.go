@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// MaxSize is the largest policy file that is accepted, in bytes.
+// MaxSize bounds a policy file, in bytes.
 const MaxSize = 1 << 20
 
-// MaxUpdates is how many changes of a description are listed: the newest.
+// MaxUpdates bounds the stored changes of a description. The newest are kept.
 const MaxUpdates = 1000
 
 // Head is a policy without its versions. Policies are neither renamed nor removed.
@@ -21,7 +21,7 @@ type Head struct {
 	// CreatedAt and LastModifiedAt are in Unix seconds.
 	CreatedAt      float64 `json:"created_at"`
 	LastModifiedAt float64 `json:"last_modified_at"`
-	// Latest is the number of the latest version, Sum the SHA-256 of its file, and Controls are those that it names.
+	// Latest is the number of the latest version, Sum the SHA-256 of its file, and Controls its controls.
 	Latest   int      `json:"latest"`
 	Sum      string   `json:"sum"`
 	Controls []string `json:"controls,omitempty"`
@@ -35,12 +35,12 @@ type Update struct {
 	By string  `json:"by"` // name
 }
 
-// Version is a version of a policy's file. It never changes.
+// Version is a version of a policy's file. It is immutable.
 type Version struct {
 	Org     string `json:"org"`
 	Policy  string `json:"policy"`  // name
 	Version int    `json:"version"` // 1, 2, 3, …
-	// Comment is what the sender said about the change.
+	// Comment is the sender's comment on the change.
 	Comment   string  `json:"comment"`
 	CreatedBy string  `json:"created_by"` // name
 	CreatedAt float64 `json:"created_at"` // Unix seconds
@@ -48,7 +48,7 @@ type Version struct {
 	Content []byte `json:"content"`
 }
 
-// Describe changes the description, if it is another one.
+// Describe sets the description, and records an update if it differs.
 func (h *Head) Describe(description, by string, at float64) {
 	if h.Description == description {
 		return
@@ -58,7 +58,7 @@ func (h *Head) Describe(description, by string, at float64) {
 	h.Updates = h.Updates[max(0, len(h.Updates)-MaxUpdates):]
 }
 
-// EventType is the type of a policy's event, in the words of answers.
+// EventType is the type of a policy's event, as the API writes it.
 type EventType string
 
 // The types of a policy's events (docs/semantics.md 18.4).
@@ -68,15 +68,15 @@ const (
 	MetadataUpdated EventType = "metadata_update"
 )
 
-// Event is something that happened to a policy.
+// Event is an event of a policy.
 type Event struct {
 	Type    EventType
 	At      float64 // Unix seconds
 	By      string  // name
-	Version int     // 0 unless there is a new one
+	Version int     // of Created and NewVersion, else 0
 }
 
-// Events lists what happened to a policy with the given versions, oldest first. It does not read their content.
+// Events lists the events of a policy with the given versions, oldest first. It does not read their content.
 func (h *Head) Events(versions []Version) []Event {
 	events := make([]Event, 0, len(versions)+len(h.Updates))
 	for _, version := range versions {
@@ -100,13 +100,13 @@ type Reference struct {
 	Version int    `json:"version"`
 }
 
-// Applied is a policy in the version that artifacts are evaluated by.
+// Applied is a parsed version of a policy by which artifacts are evaluated.
 type Applied struct {
 	Reference
 	Policy *Policy
 }
 
-// References returns which policies are applied, in their order.
+// References returns the references of policies, in order.
 func References(applied []Applied) []Reference {
 	var references []Reference
 	for _, one := range applied {
@@ -115,7 +115,7 @@ func References(applied []Applied) []Reference {
 	return references
 }
 
-// AskSinceRelease reports whether a policy asks for approvals of what was not released before.
+// AskSinceRelease reports whether a policy has a rule with SinceRelease.
 func AskSinceRelease(applied []Applied) bool {
 	return slices.ContainsFunc(applied, func(one Applied) bool {
 		return slices.ContainsFunc(one.Policy.Attestations, func(rule AttestationRule) bool {
@@ -124,7 +124,7 @@ func AskSinceRelease(applied []Applied) bool {
 	})
 }
 
-// ControlsOf lists the controls that policies name, each once, sorted.
+// ControlsOf lists the distinct controls of policies, sorted.
 func ControlsOf(applied []Applied) []string {
 	var controls []string
 	for _, one := range applied {

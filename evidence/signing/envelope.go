@@ -13,29 +13,29 @@ type Envelope struct {
 	Signatures  []Signature `json:"signatures"`
 }
 
-// Signature is a signature of an envelope. It names no key: verifiers compare such names with forms of their own.
+// Signature is a signature of an envelope. It has no key id, because verifiers expect different forms of it.
 type Signature struct {
 	Sig []byte `json:"sig" doc:"ECDSA signature of the DSSE pre-authentication encoding, ASN.1, in base64."`
 }
 
-// Bundle is an envelope as a Sigstore bundle, with what tells its key from others.
+// Bundle is an envelope as a Sigstore bundle, with a key identifier.
 type Bundle struct {
 	MediaType            string               `json:"mediaType"`
 	VerificationMaterial VerificationMaterial `json:"verificationMaterial"`
 	DSSEEnvelope         Envelope             `json:"dsseEnvelope"`
 }
 
-// VerificationMaterial names the key of a bundle.
+// VerificationMaterial identifies the key of a bundle.
 type VerificationMaterial struct {
 	PublicKey KeyIdentifier `json:"publicKey"`
 }
 
-// KeyIdentifier tells a key from others.
+// KeyIdentifier identifies a key.
 type KeyIdentifier struct {
 	Hint string `json:"hint" doc:"SHA-256 of the public key in DER form, in base64."`
 }
 
-// Sign puts a payload of a media type into an envelope. The same payload has the same signature (RFC 6979).
+// Sign makes an envelope of a payload of a media type. Signatures are deterministic (RFC 6979).
 func (k *Key) Sign(payloadType string, payload []byte) (Envelope, error) {
 	// The pre-authentication encoding of DSSE: the lengths keep type and payload apart.
 	digest := sha256.Sum256(fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(payloadType), payloadType, len(payload), payload))
@@ -46,7 +46,7 @@ func (k *Key) Sign(payloadType string, payload []byte) (Envelope, error) {
 	return Envelope{Payload: payload, PayloadType: payloadType, Signatures: []Signature{{Sig: signature}}}, nil
 }
 
-// Bundle signs a payload of a media type and puts the envelope into a bundle.
+// Bundle makes a bundle of a payload of a media type.
 func (k *Key) Bundle(payloadType string, payload []byte) (Bundle, error) {
 	envelope, err := k.Sign(payloadType, payload)
 	return Bundle{

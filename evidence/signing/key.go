@@ -1,5 +1,4 @@
-// Package signing signs statements: DSSE envelopes with ECDSA P-256 over SHA-256, alone or in
-// Sigstore bundles. What is signed is the caller's.
+// Package signing makes DSSE envelopes with ECDSA P-256 signatures over SHA-256, alone or in Sigstore bundles.
 package signing
 
 import (
@@ -21,7 +20,7 @@ var (
 	errCurve     = errors.New("has a key of another kind than ECDSA P-256")
 )
 
-// Key is a private key that signs. It does not print.
+// Key is a private key. Its String does not reveal it.
 type Key struct {
 	private *ecdsa.PrivateKey
 	public  []byte // SubjectPublicKeyInfo, DER
@@ -40,7 +39,7 @@ func NewKey() ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
 }
 
-// ParseKey reads the first private key of a PEM file, in PKCS#8 or SEC 1. Its errors go after the name of the file.
+// ParseKey reads the first private key of a PEM file, in PKCS#8 or SEC 1. Errors continue after the file's name.
 func ParseKey(content []byte) (*Key, error) {
 	for block, rest := pem.Decode(content); block != nil; block, rest = pem.Decode(rest) {
 		if !strings.HasSuffix(block.Type, "PRIVATE KEY") {
@@ -85,7 +84,7 @@ func (k *Key) PublicKey() string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: k.public}))
 }
 
-// Hint tells the key from others: the SHA-256 of its public key in DER form, in base64, as cosign writes it.
+// Hint identifies the key: the SHA-256 of its public key in DER form, in base64, as cosign writes it.
 func (k *Key) Hint() string {
 	sum := sha256.Sum256(k.public)
 	return base64.StdEncoding.EncodeToString(sum[:])

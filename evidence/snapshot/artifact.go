@@ -15,27 +15,28 @@ type Artifact struct {
 	Compliant *bool `json:"compliant"`
 	// Decisions has one element per policy that the snapshot applied, in its order.
 	Decisions []Decision `json:"decisions,omitempty"`
-	// Allowed tells that the environment's allow list had it.
+	// Allowed is true if the environment's allow list had it.
 	Allowed bool `json:"allowed,omitempty"`
-	// Since and StartedAt are the snapshot with which it began to run; FirstAt is its first run here. Unix seconds.
+	// Since is the number of the snapshot with which it began to run and StartedAt the time of that snapshot. FirstAt is
+	// the start of its first run in the environment. Times are Unix seconds.
 	Since     int64   `json:"since"`
 	StartedAt float64 `json:"started_at"`
 	FirstAt   float64 `json:"first_at"`
-	// Origins tell what each flow knows of it, the one that built it first.
+	// Origins has one element per flow that the artifact was reported to, the flow that built it first.
 	Origins []Origin `json:"origins,omitempty"`
 }
 
-// Origin is what a flow knows of a running artifact.
+// Origin is the newest record of a running artifact in a flow, with its state there.
 type Origin struct {
 	evidence.Origin
 	// Status is the artifact's state in its trail.
 	Status evidence.Status `json:"status"`
-	// Shortfall is what kept it from being compliant there, where policies were applied.
+	// Shortfall is why it is not compliant in its trail. It is set only where policies were applied.
 	Shortfall *policy.Shortfall `json:"shortfall,omitempty"`
-	// Previous is what ran here before from the same flow under the same reference name, nil when nothing did.
+	// Previous is the artifact of the same flow and reference name that ran here before, nil if there was none.
 	Previous *Predecessor `json:"previous,omitempty"`
-	// Unapproved are the first of the flow's trails between that of Previous and its own that others had not approved when it
-	// began to run, by name (docs/semantics.md 18.12).
+	// Unapproved are the names of the first of the flow's trails, between that of Previous and its own, that had no
+	// independent approval when it began to run (docs/semantics.md 18.12).
 	Unapproved []string `json:"unapproved,omitempty"`
 }
 
@@ -46,14 +47,14 @@ type Predecessor struct {
 	// Since is the number of the snapshot with which it had begun to run.
 	Since  int64           `json:"since"`
 	Origin evidence.Origin `json:"origin"`
-	// Status is its state in its trail when its successor was judged first.
+	// Status is its state in its trail when its successor was first evaluated.
 	Status evidence.Status `json:"status"`
-	// Again means that its successor had also run between the two: it was restarted, and replaced nothing. Snapshots of
-	// earlier versions do not have it.
+	// Again is true if the successor had already run after this artifact: it was restarted and replaced nothing. Snapshots
+	// of earlier versions do not have it.
 	Again bool `json:"again,omitempty"`
 }
 
-// Update gives a predecessor that still runs the name and the origin that it has now.
+// Update sets the current name and origin of a predecessor that is still running.
 func (p *Predecessor) Update(running *Artifact) {
 	lineage := LineageOf(&p.Origin)
 	for i := range running.Origins {
@@ -63,7 +64,7 @@ func (p *Predecessor) Update(running *Artifact) {
 	}
 }
 
-// Instances is how many instances of the artifact run.
+// Instances is the number of running instances.
 func (a *Artifact) Instances() int { return len(a.CreatedAt) }
 
 // AllNames are the names under which it runs.
@@ -74,7 +75,7 @@ func (a *Artifact) AllNames() []string {
 	return a.Names
 }
 
-// NewestInstance is the start of the youngest instance, in Unix seconds.
+// NewestInstance is the latest start of an instance, in Unix seconds, or 0 without instances.
 func (a *Artifact) NewestInstance() int64 {
 	if len(a.CreatedAt) == 0 {
 		return 0
@@ -93,7 +94,7 @@ func (a *Artifact) Repos() []string {
 	return repos
 }
 
-// Facts returns what a snapshot keeps of an artifact's facts. flows names its origins' flows.
+// Facts returns the policy facts that the snapshot has of the artifact. flows are the names of its origins' flows.
 func (a *Artifact) Facts(flows []string) policy.Facts {
 	facts := policy.Facts{Name: a.Name, Fingerprint: a.Fingerprint}
 	for i := range a.Origins {
@@ -107,7 +108,7 @@ func (a *Artifact) Facts(flows []string) policy.Facts {
 	return facts
 }
 
-// CodeDiff is the address of the difference to what ran before, nil if there is none.
+// CodeDiff is the URL of the code difference to the previous artifact, nil if there is none.
 func (o *Origin) CodeDiff() *string {
 	if o.Previous == nil {
 		return nil
@@ -115,20 +116,20 @@ func (o *Origin) CodeDiff() *string {
 	return evidence.CompareURL(&o.Previous.Origin, &o.Origin)
 }
 
-// Counts has the number of running artifacts by verdict. Its JSON keys are the contract's (docs/semantics.md 11.3).
+// Counts has the number of running artifacts by verdict. The API defines its JSON keys (docs/semantics.md 11.3).
 type Counts struct {
 	True  int `json:"true"`
 	False int `json:"false"`
 	Null  int `json:"null"`
 }
 
-// Running is how many artifacts there are.
+// Running is the number of artifacts.
 func (c Counts) Running() int { return c.Judged() + c.Null }
 
-// Judged is how many artifacts have a verdict.
+// Judged is the number of artifacts that have a verdict.
 func (c Counts) Judged() int { return c.True + c.False }
 
-// Count counts verdicts.
+// Count counts artifacts by verdict.
 func Count(artifacts []Artifact) Counts {
 	var counts Counts
 	for _, artifact := range artifacts {
@@ -152,8 +153,8 @@ func encode(v any) []byte {
 	return body
 }
 
-// Context is what certain types of environments tell of an instance beyond what it runs and since when: one member is
-// set, that of the environment's type (docs/semantics.md 10.1).
+// Context has further properties of an instance in environments of certain types. Only the member of the environment's
+// type is set (docs/semantics.md 10.1).
 type Context struct {
 	ECS      *ECSContext      `json:"ecs,omitempty"`
 	Azure    *AzureContext    `json:"azure,omitempty"`
@@ -167,14 +168,14 @@ type ECSContext struct {
 	ServiceName *string `json:"service_name" nullable:"true"`
 }
 
-// AzureContext is the app that an instance is, and where its digest is from.
+// AzureContext is the app of an instance, and the source of its digest.
 type AzureContext struct {
 	AppName       string `json:"app_name"`
 	AppKind       string `json:"app_kind"`
 	DigestsSource string `json:"digests_source" enum:"acr,logs,kosli-cli" doc:"Where the fingerprint was learned."`
 }
 
-// CloudRunContext is the service's revision, or the job, that an instance is of.
+// CloudRunContext is the service revision or the job of an instance.
 type CloudRunContext struct {
 	Kind         string  `json:"kind" enum:"service,job"`
 	ServiceName  *string `json:"service_name" nullable:"true"`
@@ -182,7 +183,7 @@ type CloudRunContext struct {
 	JobName      *string `json:"job_name" nullable:"true"`
 }
 
-// members lists the texts of a context, always in the same order.
+// members lists the strings of a context in a fixed order.
 func (c *Context) members() []string {
 	if c == nil {
 		return nil
@@ -200,10 +201,10 @@ func (c *Context) members() []string {
 	return members
 }
 
-// size is the most that the context takes up in JSON, in bytes.
+// size is an upper bound of the context's size in JSON, in bytes.
 func (c *Context) size() int {
 	if c == nil {
 		return 0
 	}
-	return contextFrame + textSize(c.members()...)
+	return contextOverhead + textSize(c.members()...)
 }

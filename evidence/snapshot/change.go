@@ -7,7 +7,7 @@ import (
 	"attestry/evidence"
 )
 
-// Annotation says how an artifact of a snapshot differs from the snapshot before (docs/semantics.md 11.2).
+// Annotation says how an artifact differs from the previous snapshot (docs/semantics.md 11.2).
 type Annotation string
 
 // The annotations.
@@ -23,14 +23,14 @@ const (
 	Exited              Annotation = "exited"
 )
 
-// Changer is what changes verdicts.
+// Changer is the cause of a changed verdict.
 type Changer string
 
-// What changes the verdict of an artifact that runs on.
+// The causes that change the verdict of an artifact that keeps running.
 const (
 	ByAllowList Changer = "allow_list"
-	ByPolicies  Changer = "policies" // others, or other versions of them
-	ByEvidence  Changer = "evidence" // what is recorded of it in flows
+	ByPolicies  Changer = "policies" // attached, detached or with a new version
+	ByEvidence  Changer = "evidence" // records in flows
 )
 
 // Started reports whether the artifact began to run with the snapshot.
@@ -38,7 +38,7 @@ func (a Annotation) Started() bool {
 	return a == StartedCompliant || a == StartedNonCompliant || a == StartedUnknown
 }
 
-// Change is what happened to one artifact between two snapshots. Artifacts without a Change run on.
+// Change is what happened to one artifact between two snapshots. Artifacts without a Change keep running.
 type Change struct {
 	Fingerprint string     `json:"fingerprint"`
 	Name        string     `json:"name"`
@@ -46,40 +46,40 @@ type Change struct {
 	Was         int        `json:"was"` // instances before
 	Now         int        `json:"now"` // instances now
 	Compliant   *bool      `json:"compliant"`
-	// Learned tells that no flow had known the artifact before, which runs on.
+	// Learned is true if the artifact keeps running and got its first origin: no flow had a record of it before.
 	Learned bool `json:"learned,omitempty"`
-	// By is what changed the verdict of an artifact that runs on, "" where that is not known.
+	// By is what changed the verdict of an artifact that keeps running, "" if unknown.
 	By Changer `json:"by,omitempty"`
-	// Newest is the start of the youngest instance, in Unix seconds; it orders answers.
+	// Newest is the latest start of an instance, in Unix seconds. Responses are ordered by it.
 	Newest int64 `json:"newest"`
-	// Former is the artifact as it last ran; only with Exited, as the tree of the snapshot no longer holds it.
+	// Former is the artifact as it last ran. It is set only with Exited: the snapshot's tree no longer has the artifact.
 	Former *Artifact `json:"former,omitempty"`
 }
 
 // Diff returns the changes between artifacts that two snapshots do not share, all sorted by fingerprint.
 func Diff(before, after []Artifact) []Change { return diff(before, after, false) }
 
-// diff is Diff of two whole snapshots. With other policies, or other versions of them, all that runs on has changed.
-func diff(before, after []Artifact, otherPolicies bool) []Change {
+// diff is Diff of two whole snapshots. If policies or their versions changed, all that keep running are changed.
+func diff(before, after []Artifact, policiesChanged bool) []Change {
 	var changes []Change
 	for len(before) > 0 || len(after) > 0 {
 		switch {
 		case len(after) == 0 || len(before) > 0 && before[0].Fingerprint < after[0].Fingerprint:
 			former := before[0]
-			one := change(former, Exited, former.Instances())
+			one := newChange(former, Exited, former.Instances())
 			one.Now, one.Former = 0, &former
 			changes, before = append(changes, one), before[1:]
 		case len(before) == 0 || after[0].Fingerprint < before[0].Fingerprint:
-			changes = append(changes, change(after[0], started(after[0].Compliant), 0))
+			changes = append(changes, newChange(after[0], startAnnotation(after[0].Compliant), 0))
 			after = after[1:]
 		default:
-			kind, was := changedVerdict(before[0], after[0]), before[0].Instances()
-			if kind == Unchanged && otherPolicies {
+			kind, was := annotationOf(before[0], after[0]), before[0].Instances()
+			if kind == Unchanged && policiesChanged {
 				kind = Changed
 			}
 			if kind != Unchanged || was != after[0].Instances() {
-				one := change(after[0], kind, was)
-				one.By = changedBy(kind, &before[0], &after[0], otherPolicies)
+				one := newChange(after[0], kind, was)
+				one.By = changedBy(kind, &before[0], &after[0], policiesChanged)
 				one.Learned = len(before[0].Origins) == 0 && len(after[0].Origins) > 0
 				changes = append(changes, one)
 			}
@@ -89,33 +89,33 @@ func diff(before, after []Artifact, otherPolicies bool) []Change {
 	return changes
 }
 
-// changedBy says what changed the verdict of an artifact that runs on. What is recorded in flows is left when the allow
-// list and the policies are as before.
-func changedBy(kind Annotation, before, after *Artifact, otherPolicies bool) Changer {
+// changedBy returns what changed the verdict of an artifact that keeps running. If it is neither the allow list nor the
+// policies, it is the evidence.
+func changedBy(kind Annotation, before, after *Artifact, policiesChanged bool) Changer {
 	switch {
 	case kind == Unchanged || kind == UpdatedProvenance:
 		return ""
 	case before.Allowed != after.Allowed:
 		return ByAllowList
-	case otherPolicies:
+	case policiesChanged:
 		return ByPolicies
 	}
 	return ByEvidence
 }
 
-// Significant reports whether changes need a new snapshot. Instance numbers do not (docs/semantics.md 11.1).
+// Significant reports whether changes need a new snapshot. Numbers of instances do not (docs/semantics.md 11.1).
 func Significant(changes []Change) bool {
 	return slices.ContainsFunc(changes, func(c Change) bool { return c.Type != Unchanged })
 }
 
-func change(artifact Artifact, kind Annotation, was int) Change {
+func newChange(artifact Artifact, kind Annotation, was int) Change {
 	return Change{
 		Fingerprint: artifact.Fingerprint, Name: artifact.Name, Type: kind, Was: was, Now: artifact.Instances(),
 		Compliant: artifact.Compliant, Newest: artifact.NewestInstance(),
 	}
 }
 
-func started(compliant *bool) Annotation {
+func startAnnotation(compliant *bool) Annotation {
 	switch {
 	case compliant == nil:
 		return StartedUnknown
@@ -126,8 +126,8 @@ func started(compliant *bool) Annotation {
 	}
 }
 
-// changedVerdict compares an artifact in both snapshots. Losing a verdict is a change (docs/semantics.md 11.2).
-func changedVerdict(before, after Artifact) Annotation {
+// annotationOf compares an artifact in both snapshots. Losing a verdict is a change (docs/semantics.md 11.2).
+func annotationOf(before, after Artifact) Annotation {
 	same := evidence.Equal(before.Compliant, after.Compliant)
 	switch {
 	case same && !sameProvenance(before.Origins, after.Origins):
@@ -145,13 +145,13 @@ func changedVerdict(before, after Artifact) Annotation {
 	}
 }
 
-// sameDecisions reports whether two artifacts passed and failed the same rules and lack the same in their trails.
+// sameDecisions reports whether two artifacts passed and failed the same rules and have the same shortfalls.
 func sameDecisions(a, b *Artifact) bool {
 	return slices.EqualFunc(a.Decisions, b.Decisions, func(a, b Decision) bool { return a.Rules == b.Rules }) &&
 		slices.EqualFunc(a.Origins, b.Origins, func(a, b Origin) bool { return a.Shortfall.Equal(b.Shortfall) })
 }
 
-// artifact is what the change happened to, of those that run in its snapshot.
+// artifact is the artifact that changed. running are the artifacts of the snapshot, by fingerprint.
 func (c *Change) artifact(running map[string]Artifact) Artifact {
 	if c.Former != nil {
 		return *c.Former
@@ -171,23 +171,21 @@ func (c *Change) Description() string {
 	}
 }
 
-// RunsOn is the change of an artifact to which nothing happened.
-func RunsOn(artifact Artifact) Change { return change(artifact, Unchanged, artifact.Instances()) }
+// RunsOn is the Change of an artifact that keeps running unchanged.
+func RunsOn(artifact Artifact) Change { return newChange(artifact, Unchanged, artifact.Instances()) }
 
-// Comparison is how what runs by one snapshot differs from what runs by another, by
-// fingerprint (docs/semantics.md 13.3). Exited artifacts do not take part.
+// Comparison compares the running artifacts of two snapshots by fingerprint (docs/semantics.md 13.3), without exited
+// ones.
 type Comparison struct {
 	OnlyFirst, OnlySecond []Artifact
-	// Changed run by both, in other numbers of instances.
-	Changed []Pair
-	// Same run by both, in the same number.
-	Same []Pair
+	// Changed run in both with different numbers of instances, Same with equal ones.
+	Changed, Same []Pair
 }
 
-// Pair is an artifact as it runs by two snapshots.
+// Pair is an artifact in two snapshots.
 type Pair struct{ First, Second Artifact }
 
-// Compare compares what runs by two snapshots, both sorted by fingerprint.
+// Compare compares the artifacts of two snapshots, both sorted by fingerprint.
 func Compare(first, second []Artifact) Comparison {
 	var c Comparison
 	for len(first) > 0 && len(second) > 0 {
@@ -210,8 +208,8 @@ func Compare(first, second []Artifact) Comparison {
 	return c
 }
 
-// CompareTree compares what runs by a snapshot, known by the root of its tree, with the second one's tree. It fetches
-// only the chunks that they do not share: one fetch per level at which they differ.
+// CompareTree compares the snapshot whose tree has the given root with the second one's tree. It fetches only the
+// chunks that they do not share, with one fetch per level at which they differ.
 func CompareTree(root string, second *Tree, fetch Fetch) (Comparison, error) {
 	difference, err := second.Compare(root, fetch)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"attestry/evidence/policy"
 )
 
-// ReportRecord is what is known of a report besides what runs by it.
+// ReportRecord is a report without its list of artifacts.
 type ReportRecord struct {
-	// ID tells apart reports that had the same arrival number one after the other. It is short, as heads keep many.
+	// ID distinguishes reports that had the same arrival number one after the other. It is short, as heads store many.
 	ID          string                   `json:"id"`
 	Org         string                   `json:"org"`
 	Environment string                   `json:"environment"` // id
@@ -20,43 +20,43 @@ type ReportRecord struct {
 	ReportedBy  string                   `json:"reported_by"`
 	Type        evidence.EnvironmentType `json:"type"`
 	Digest      string                   `json:"digest"`
-	// Repeat asks to evaluate again what runs by the last snapshot, without a report: the environment's policies or its
-	// allow list have changed.
+	// Repeat requests another evaluation of the last snapshot's artifacts, without a report, because the environment's
+	// policies or its allow list have changed.
 	Repeat bool `json:"repeat,omitempty"`
 }
 
-// Input is all that the decision about a report depends on.
+// Input is everything that the decision about a report depends on.
 type Input struct {
 	Head   Head
 	Report ReportRecord
-	// Generation is that of the environment and its organization before anything else was read.
+	// Generation is that of the environment and its organization. It was read before everything else.
 	Generation string
-	// EnvironmentName is the environment's name now.
+	// EnvironmentName is the environment's current name.
 	EnvironmentName string
-	// Last is the tree of the last snapshot, Artifacts what runs by it in order, Before the same by fingerprint.
+	// Last is the tree of the last snapshot, Artifacts its artifacts in order, Before the same by fingerprint.
 	Last      Tree
 	Artifacts []Artifact
 	Before    map[string]Artifact
-	// Images are what runs by the report, one for each fingerprint, sorted by fingerprint. Starting are the
-	// fingerprints that begin to run with it, and renamed those that run on under another name.
+	// Images are the images of the report, one per fingerprint, sorted by fingerprint. Starting are the fingerprints
+	// that did not run before, renamed those that keep running under another name.
 	Images            []Reported
 	Starting, renamed []string
-	// Policies are those that are attached to the environment, in their latest versions.
+	// Policies are the latest versions of the policies that are attached to the environment.
 	Policies []policy.Reference
-	// Known has what snapshots keep of the facts about what is evaluated anew, by fingerprint: see ToEvaluate. The
-	// facts themselves, of thousands of artifacts, would be too large to hold at once.
+	// Known has the evaluations of the fingerprints of ToEvaluate. The facts themselves, of thousands of artifacts, would
+	// be too large to hold at once.
 	Known map[string]Known
-	// Scaling is that of the report before.
+	// Scaling is that of the previous report.
 	Scaling Scaling
 }
 
-// SetLast sets what ran before the report.
+// SetLast sets the artifacts that ran before the report.
 func (in *Input) SetLast(tree Tree) {
 	in.Last, in.Artifacts = tree, tree.Artifacts()
 	in.Before = ByFingerprint(in.Artifacts)
 }
 
-// SetImages sets what runs by the report, or by the last snapshot if nothing was reported.
+// SetImages sets the images of the report, or those of the last snapshot if nothing was reported.
 func (in *Input) SetImages(report *Report) {
 	if in.Report.Repeat {
 		in.Images = Repeat(in.Artifacts)
@@ -74,13 +74,13 @@ func (in *Input) SetImages(report *Report) {
 	}
 }
 
-// SameDigest reports whether the report is like the last one.
+// SameDigest reports whether the report is identical to the last one.
 func (in *Input) SameDigest() bool {
 	return !in.Report.Repeat && in.Head.Last > 0 && in.Head.Digest == in.Report.Digest
 }
 
-// Unchanged reports whether nothing has to be evaluated: the report is like the last one and
-// was evaluated in the same generation, or nothing runs that could be evaluated again.
+// Unchanged reports whether nothing has to be evaluated: the report is identical to the last one, which was evaluated
+// in the same generation, or there is no snapshot to evaluate again.
 func (in *Input) Unchanged() bool {
 	if in.Report.Repeat {
 		return in.Head.Last == 0
@@ -91,11 +91,11 @@ func (in *Input) Unchanged() bool {
 // Number is that of the next snapshot.
 func (in *Input) Number() int64 { return in.Head.Last + 1 }
 
-// ToEvaluate returns the fingerprints whose facts have to be read: all in another generation or under other policies.
-// Otherwise what runs on keeps its evaluation, unless it has another name, which policies may read.
+// ToEvaluate returns the fingerprints whose facts have to be read: all if the generation or the policies have changed.
+// Otherwise what keeps running keeps its evaluation, unless its name has changed, which policies may read.
 func (in *Input) ToEvaluate() []string {
 	switch {
-	case in.Head.Last > 0 && (in.Generation != in.Head.SnapshotGeneration || in.otherPolicies()):
+	case in.Head.Last > 0 && (in.Generation != in.Head.SnapshotGeneration || in.policiesChanged()):
 		fingerprints := make([]string, 0, len(in.Images))
 		for _, image := range in.Images {
 			fingerprints = append(fingerprints, image.Fingerprint)
@@ -107,9 +107,9 @@ func (in *Input) ToEvaluate() []string {
 	return in.Starting
 }
 
-func (in *Input) otherPolicies() bool { return !slices.Equal(in.Policies, in.Head.Policies) }
+func (in *Input) policiesChanged() bool { return !slices.Equal(in.Policies, in.Head.Policies) }
 
-// Result is what a report comes to.
+// Result is the decision about a report.
 type Result struct {
 	Report     ReportRecord
 	Generation string
@@ -119,15 +119,15 @@ type Result struct {
 	Chunks     map[string]Chunk
 	Superseded []string
 	Effects    Effects
-	// Scaled are the artifacts that run on in another number of instances than by the report before. Scaling is to be
-	// stored for the next report, nil if the stored one stays valid or none is needed.
+	// Scaled are the artifacts that keep running with another number of instances than in the previous report. Scaling is
+	// to be stored for the next report; it is nil if the stored one stays valid or none is needed.
 	Scaled  notification.ArtifactsScaled
 	Scaling Scaling
-	// ScaledAt is what Head.Scaled becomes; nil leaves it as it is.
+	// ScaledAt is the new value of Head.Scaled, nil to keep it.
 	ScaledAt *int64
 }
 
-// Decide decides what a report comes to. It depends on nothing but its input.
+// Decide decides about a report. It depends on nothing but its input.
 func Decide(in *Input) (Result, error) {
 	result := Result{Report: in.Report, Generation: in.Generation}
 	if in.Unchanged() {
@@ -135,7 +135,7 @@ func Decide(in *Input) (Result, error) {
 	}
 	next := in.next()
 	artifacts := in.evaluate(next)
-	newPolicies := in.Head.Last > 0 && in.otherPolicies()
+	newPolicies := in.Head.Last > 0 && in.policiesChanged()
 	changes := diff(in.Artifacts, artifacts, newPolicies)
 	significant := in.Head.Last == 0 || newPolicies || Significant(changes)
 	result.scale(in, changes, significant)
@@ -145,7 +145,7 @@ func Decide(in *Input) (Result, error) {
 	return result, result.add(in, next, artifacts, changes)
 }
 
-// next returns the next snapshot without what runs by it.
+// next returns the next snapshot without its artifacts.
 func (in *Input) next() *Snapshot {
 	report := &in.Report
 	next := &Snapshot{
@@ -160,7 +160,7 @@ func (in *Input) next() *Snapshot {
 	return next
 }
 
-// scale compares the numbers of instances with the report before. A snapshot has those of its own report.
+// scale compares the numbers of instances with those of the previous report. A new snapshot has those of its report.
 func (r *Result) scale(in *Input, changes []Change, significant bool) {
 	if r.Report.Repeat {
 		return
@@ -175,7 +175,7 @@ func (r *Result) scale(in *Input, changes []Change, significant bool) {
 	}
 }
 
-// add adds the next snapshot and what follows from it.
+// add adds the next snapshot and its effects.
 func (r *Result) add(in *Input, next *Snapshot, artifacts []Artifact, changes []Change) error {
 	tree := in.Last.Next(artifacts)
 	difference, err := tree.Compare(in.Last.Root, in.Last.Fetch)
@@ -199,7 +199,7 @@ func (r *Result) add(in *Input, next *Snapshot, artifacts []Artifact, changes []
 	return nil
 }
 
-// ApplyTo brings the head to the report. Only its lease, attempts and report time can differ from the input's head.
+// ApplyTo updates the head with the result. Only its lease, attempts and report time can differ from the input's head.
 func (r *Result) ApplyTo(head *Head) {
 	outcome := Outcome{Report: r.Report.ID}
 	if r.ScaledAt != nil {

@@ -8,43 +8,43 @@ import (
 	"attestry/evidence/policy"
 )
 
-// Decision is how one policy evaluated an artifact when a snapshot was made, in few bytes.
+// Decision is the evaluation of an artifact by one policy when a snapshot was made, in a compact form.
 type Decision struct {
-	// Rules has a word for each rule of the policy: a letter for each origin of the artifact, or one for all.
+	// Rules has a word for each rule of the policy, with one letter per origin, or one for all.
 	Rules string `json:"rules"`
-	// Reasons says of failing resolutions what the letters do not.
+	// Reasons has the attestations and faults of failing resolutions, which the letters do not express.
 	Reasons []Reason `json:"reasons,omitempty"`
-	// LeftOut is how many reasons are not kept, as there were too many.
+	// LeftOut is how many reasons were dropped, as there were too many.
 	LeftOut int `json:"left_out,omitempty"`
 }
 
 // Reason is why a rule failed for one flow.
 type Reason struct {
 	Rule        int                 `json:"rule"`
-	Flow        int                 `json:"flow"` // of the artifact's origins, or policy.NoFlow
+	Flow        int                 `json:"flow"` // index of the artifact's origin, or policy.NoFlow
 	Attestation *policy.Attestation `json:"attestation,omitempty"`
-	// Fault says why a condition could not be evaluated.
+	// Fault is why a condition could not be evaluated.
 	Fault string `json:"fault,omitempty"`
 }
 
 const (
-	// maxReasons is how many reasons a decision keeps: the first.
+	// maxReasons bounds the reasons of a decision. The first ones are kept.
 	maxReasons = 20
-	// maxRulesSize bounds Decision.Rules, in bytes: with more, a letter is that of all flows.
+	// maxRulesSize bounds Decision.Rules, in bytes. Beyond it, a rule has a single letter for all flows.
 	maxRulesSize = 16 << 10
-	// maxDecisionsSize bounds, in bytes, the reasons of all decisions on an artifact, and likewise their rules.
+	// maxDecisionsSize bounds the reasons of all decisions on an artifact, and separately their rules, in bytes.
 	maxDecisionsSize = 64 << 10
-	// maxFault bounds Reason.Fault, in characters: it may quote a condition.
+	// maxFault bounds Reason.Fault, in characters. It may quote a condition.
 	maxFault = 200
 )
 
-// outcomeLetter is how an outcome is written in Decision.Rules.
+// outcomeLetter is the letter of an outcome in Decision.Rules.
 type outcomeLetter struct {
 	letter  byte
 	outcome policy.Outcome
 }
 
-// outcomes has those that fail after the others.
+// outcomes has the failing outcomes after the others, the worst last.
 var outcomes = []outcomeLetter{
 	{'s', policy.Satisfied},
 	{'i', policy.NotApplicable},
@@ -55,18 +55,18 @@ var outcomes = []outcomeLetter{
 	{'c', policy.NonCompliantAttestation},
 }
 
-// decisionSpace is what is left for the decisions on one artifact, in bytes.
+// decisionSpace is the number of bytes left for the decisions on one artifact.
 type decisionSpace struct{ rules, reasons int }
 
-// newDecision keeps what an evaluation has come to.
+// newDecision encodes an evaluation.
 func newDecision(evaluation policy.Evaluation, space *decisionSpace) Decision {
 	var decision Decision
 	words := make([]string, 0, len(evaluation))
 	size, most := 0, min(maxRulesSize, space.rules)
 	for number, rule := range evaluation {
-		word := letters(rule.Resolutions)
+		word := encodeOutcomes(rule.Resolutions)
 		if size += len(word) + 1; size > most {
-			word = worst(word)
+			word = worstLetter(word)
 		}
 		words = append(words, word)
 		for _, resolution := range rule.Resolutions {
@@ -90,8 +90,8 @@ func newDecision(evaluation policy.Evaluation, space *decisionSpace) Decision {
 	return decision
 }
 
-// letters writes resolutions down: one letter if all are alike.
-func letters(resolutions []policy.Resolution) string {
+// encodeOutcomes encodes resolutions, as a single letter if all outcomes are equal.
+func encodeOutcomes(resolutions []policy.Resolution) string {
 	word := make([]byte, 0, len(resolutions))
 	for _, resolution := range resolutions {
 		i := slices.IndexFunc(outcomes, func(one outcomeLetter) bool { return one.outcome == resolution.Outcome })
@@ -103,8 +103,8 @@ func letters(resolutions []policy.Resolution) string {
 	return string(word)
 }
 
-// worst is the one letter of all flows where there are too many letters.
-func worst(word string) string {
+// worstLetter is the letter of the worst outcome in a word.
+func worstLetter(word string) string {
 	for _, one := range slices.Backward(outcomes) {
 		if strings.IndexByte(word, one.letter) >= 0 {
 			return string(one.letter)
@@ -113,13 +113,13 @@ func worst(word string) string {
 	return word
 }
 
-// Evaluation returns what was kept of the evaluation, for an artifact with so many origins.
+// Evaluation decodes the evaluation of an artifact that has a number of origins.
 func (d *Decision) Evaluation(origins int) policy.Evaluation {
 	words := strings.Fields(d.Rules)
 	evaluation := make(policy.Evaluation, len(words))
 	for number, word := range words {
 		if len(word) > max(origins, 1) { // a snapshot may leave out origins of an artifact
-			word = worst(word)
+			word = worstLetter(word)
 		}
 		if origins == 0 {
 			evaluation[number].Resolutions = []policy.Resolution{d.resolution(number, policy.NoFlow, word[0])}
@@ -127,7 +127,7 @@ func (d *Decision) Evaluation(origins int) policy.Evaluation {
 		}
 		resolutions := make([]policy.Resolution, 0, origins)
 		for flow := range origins {
-			// Of a single letter, the last is the first.
+			// A single letter is that of every flow.
 			resolutions = append(resolutions, d.resolution(number, flow, word[min(flow, len(word)-1)]))
 		}
 		evaluation[number].Resolutions = resolutions
@@ -157,13 +157,13 @@ func (d *Decision) Compliant() bool {
 	})
 }
 
-// maxFailures is how many failures a deployment keeps, and maxFailure how long each is before its ellipsis, in bytes.
+// maxFailures bounds the failures of a deployment, and maxFailure the length of each before its ellipsis, in bytes.
 const (
 	maxFailures = 10
 	maxFailure  = 300 - len("…")
 )
 
-// failures say why policies of the snapshot refused an artifact.
+// failures are the reasons why policies of the snapshot refused an artifact.
 func (s *Snapshot) failures(artifact *Artifact) (failures []string) {
 	for i := range artifact.Decisions {
 		for _, rule := range artifact.Decisions[i].Evaluation(len(artifact.Origins)) {
@@ -181,7 +181,7 @@ func (s *Snapshot) failures(artifact *Artifact) (failures []string) {
 	return failures
 }
 
-// describe says what a resolution found that failed.
+// describe returns why a resolution failed.
 func (a *Artifact) describe(failed *policy.Resolution) string {
 	text := string(failed.Outcome)
 	switch found := failed.Attestation; {
@@ -197,9 +197,9 @@ func (a *Artifact) describe(failed *policy.Resolution) string {
 	return text
 }
 
-// size is the most that the decision takes up in JSON, in bytes.
+// size is an upper bound of the decision's size in JSON, in bytes.
 func (d *Decision) size() int {
-	size := decisionFrame + len(d.Rules)
+	size := decisionOverhead + len(d.Rules)
 	for i := range d.Reasons {
 		size += d.Reasons[i].size()
 	}
@@ -207,15 +207,15 @@ func (d *Decision) size() int {
 }
 
 func (r *Reason) size() int {
-	size := reasonFrame + textSize(r.Fault)
+	size := reasonOverhead + textSize(r.Fault)
 	if a := r.Attestation; a != nil {
 		size += textSize(a.ID, a.Name, a.Type, a.Flow, a.Trail, a.Finding)
 	}
 	return size
 }
 
-// EvaluatePolicies evaluates an artifact by the applied policies. It complies if all of them say so, or if it is
-// allowed by the environment; where no policy is applied, that is unknown (docs/semantics.md 9.4).
+// EvaluatePolicies evaluates an artifact by the applied policies. It is compliant if it passes all of them or is on the
+// environment's allow list. Without policies, compliant is nil (docs/semantics.md 9.4).
 func EvaluatePolicies(applied []policy.Applied, facts *policy.Facts, allowed bool) (decisions []Decision, compliant *bool) {
 	if len(applied) == 0 {
 		return nil, nil

@@ -2,23 +2,23 @@ package snapshot
 
 import "strconv"
 
-// Deployment is a fingerprint that newly runs, as derived from a snapshot (docs/semantics.md 14.1).
+// Deployment is the start of an artifact, derived from a snapshot (docs/semantics.md 14.1).
 type Deployment struct {
 	Org         string `json:"org"`
 	Environment string `json:"environment"` // id
 	Fingerprint string `json:"fingerprint"`
 	Name        string `json:"name"`
-	// Snapshot is the number of the snapshot with which it began to run, Timestamp that one's, in Unix seconds.
+	// Snapshot is the number of the snapshot with which it began to run, Timestamp its time in Unix seconds.
 	Snapshot  int64   `json:"snapshot"`
 	Timestamp float64 `json:"timestamp"`
-	// Repo is the id of the repository of which this is a deployment; "" is the
-	// deployment as such. What comes from several repositories is listed in each.
+	// Repo is the id of a repository for a copy that is listed in the deployments of that repository, "" for the
+	// deployment itself. There is one copy for each repository that the artifact comes from.
 	Repo string `json:"repo,omitempty"`
-	// Origin is where the artifact comes from, in the repository if there is one; nil while no flow knows it.
+	// Origin is that of the artifact, in the repository if there is one; nil while no flow has a record of it.
 	Origin *Origin `json:"origin,omitempty"`
-	// LearnedAt is the time of the snapshot with which a flow came to know it, in Unix seconds; 0 if one did from the beginning.
+	// LearnedAt is the time of the snapshot that added its first origin, in Unix seconds; 0 if it had one at its start.
 	LearnedAt float64 `json:"learned_at,omitempty"`
-	// Start is the verdict on it then: only of a deployment as such, and of none that an earlier version recorded.
+	// Start is the verdict at the start. Copies for repositories and deployments of earlier versions have none.
 	Start *Start `json:"start,omitempty"`
 }
 
@@ -26,24 +26,24 @@ type Deployment struct {
 type Start struct {
 	// Compliant is nil where no policy was applied.
 	Compliant *bool `json:"compliant"`
-	// Allowed tells that the environment's allow list had it.
+	// Allowed is true if the environment's allow list had it.
 	Allowed bool `json:"allowed,omitempty"`
-	// Failures say why policies refused it.
+	// Failures are the reasons why policies refused it.
 	Failures []string `json:"failures,omitempty"`
 }
 
 // DeploymentKind says what a deployment changed in its environment (docs/semantics.md 14.1).
 type DeploymentKind string
 
-// The kinds of deployments. A restarted artifact ran there before and replaced nothing. A rollback replaced what first ran
-// there later than itself.
+// The kinds of deployments. A restarted artifact ran there before and replaced nothing. A rollback replaced an artifact
+// whose first run there was later.
 const (
 	NewRelease DeploymentKind = "release"
 	Restart    DeploymentKind = "restart"
 	Rollback   DeploymentKind = "rollback"
 )
 
-// ID tells the deployment from all others, for good.
+// ID is unique among all deployments and never changes.
 func (d *Deployment) ID() string {
 	id := d.Environment + "/" + strconv.FormatInt(d.Snapshot, 10) + "/" + d.Fingerprint
 	if d.Repo != "" {
@@ -52,8 +52,8 @@ func (d *Deployment) ID() string {
 	return id
 }
 
-// Kind is that of the deployment, by when it and what it replaced first ran in the environment, in Unix seconds, 0 if that
-// is not known.
+// Kind derives the kind of deployment from the first runs, in the environment, of the artifact and of the one that it
+// replaced, in Unix seconds; 0 if unknown.
 func (d *Deployment) Kind(first, previousFirst float64) DeploymentKind {
 	previous := d.Replaced()
 	replaces := previous != nil && !previous.Again
@@ -66,7 +66,7 @@ func (d *Deployment) Kind(first, previousFirst float64) DeploymentKind {
 	return NewRelease
 }
 
-// LeadTime is the time from the commit until it ran, in seconds; nil if unknown (docs/semantics.md 14.2).
+// LeadTime is the time from the commit to the deployment, in seconds; nil if unknown (docs/semantics.md 14.2).
 func (d *Deployment) LeadTime() *float64 {
 	if d.Origin == nil {
 		return nil
@@ -74,7 +74,7 @@ func (d *Deployment) LeadTime() *float64 {
 	return d.Origin.LeadTime(d.Timestamp)
 }
 
-// Replaced is what ran there before of the same flow and reference name, nil if nothing did.
+// Replaced is the artifact of the same flow and reference name that ran there before, nil if there was none.
 func (d *Deployment) Replaced() *Predecessor {
 	if d.Origin == nil {
 		return nil
@@ -82,7 +82,7 @@ func (d *Deployment) Replaced() *Predecessor {
 	return d.Origin.Previous
 }
 
-// Deployments are the artifact's current one as such, first, and that of each repository it comes from.
+// Deployments are the artifact's current deployment, first, and its copy for each repository that it comes from.
 func (s *Snapshot) Deployments(artifact *Artifact) []Deployment {
 	deployment := Deployment{
 		Org: s.Org, Environment: s.Environment, Fingerprint: artifact.Fingerprint, Name: artifact.Name,
@@ -117,7 +117,7 @@ type Succession struct {
 	Unapproved []string `json:"unapproved,omitempty"`
 }
 
-// Lineage is the one that the entry is in.
+// Lineage is the lineage of the entry.
 func (s *Succession) Lineage() Lineage { return LineageOf(&s.Artifact.Origin) }
 
 // Successions are an artifact's entries, one for each of its flows.
@@ -135,7 +135,7 @@ func (s *Snapshot) Successions(artifact *Artifact) []Succession {
 	return entries
 }
 
-// FirstSeen tells when a fingerprint first ran in an environment.
+// FirstSeen is the time when a fingerprint first ran in an environment.
 type FirstSeen struct {
 	Environment string  `json:"environment"` // id
 	Fingerprint string  `json:"fingerprint"`

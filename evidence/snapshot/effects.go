@@ -8,22 +8,22 @@ import (
 	"attestry/evidence"
 )
 
-// Effects are what follows from a snapshot. They may be repeated and late: they undo nothing of later snapshots.
+// Effects are the writes that follow from a snapshot. They are idempotent and may be late: they undo no later snapshot.
 type Effects struct {
 	// Exited are the fingerprints that no longer run.
 	Exited []string
 	Events []Event
-	// Deployments are those of what newly runs and of what changed while it runs on. Learned are
-	// those of artifacts that were deployed before, and that no flow had known then.
+	// Deployments are those of artifacts that began to run and of those that changed while they keep running. Learned are
+	// those of artifacts that were deployed before any flow had a record of them.
 	Deployments, Learned []Deployment
-	// ByRepo are the deployments in repositories of everything that has a change and runs.
+	// ByRepo are the deployments by repository of all running artifacts that have a change.
 	ByRepo      []Deployment
 	Successions []Succession
 	FirstSeen   []FirstSeen
 	TrailEvents []evidence.TrailEvent
 }
 
-// EffectsOf returns what follows from a snapshot of an environment of that name. The lists are sorted by fingerprint.
+// EffectsOf returns the effects of a snapshot. environment is a name. The lists are sorted by fingerprint.
 func EffectsOf(made *Snapshot, changes []Change, artifacts []Artifact, environment string) Effects {
 	changed := make(map[string]Artifact, len(changes))
 	for _, change := range changes {
@@ -62,8 +62,9 @@ func EffectsOf(made *Snapshot, changes []Change, artifacts []Artifact, environme
 	return e
 }
 
-// trailEventsOf tells the trails of the artifacts that began or ceased to run with a snapshot: those of the newest record
-// in each flow (docs/semantics.md 11.7). environment is the environment's name now. The ids follow from the snapshot.
+// trailEventsOf returns the trail events of the artifacts that started or stopped with the snapshot, one for the trail
+// of the newest record in each flow (docs/semantics.md 11.7). environment is the environment's current name. The ids
+// are derived from the snapshot, so that an event can be stored twice.
 func (s *Snapshot) trailEventsOf(changes []Change, artifacts map[string]Artifact, environment string) []evidence.TrailEvent {
 	var events []evidence.TrailEvent
 	for _, c := range changes {

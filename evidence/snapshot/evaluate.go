@@ -6,20 +6,20 @@ import (
 	"attestry/evidence"
 )
 
-// Known is what is known of a fingerprint when a report is evaluated.
+// Known is the evaluation of a fingerprint by the facts that are stored when a report is processed.
 type Known struct {
-	// Origins are its newest records, one of each flow, with its state there.
+	// Origins are its newest records, one per flow, with its state there.
 	Origins []Origin
 	// Decisions are those of the applied policies; Compliant and Allowed follow from them.
 	Decisions []Decision
 	Compliant *bool
 	Allowed   bool
-	// FirstAt is when it first ran in the environment, in Unix seconds; 0 when it never did.
+	// FirstAt is when it first ran in the environment, in Unix seconds; 0 if it never did.
 	FirstAt float64
 }
 
-// evaluate makes the artifacts of the next snapshot, sorted by fingerprint. What runs on and is not in Known keeps what
-// the last snapshot has.
+// evaluate returns the artifacts of the next snapshot, sorted by fingerprint. An artifact that keeps running and is not
+// in Known keeps the evaluation of the last snapshot.
 func (in *Input) evaluate(next *Snapshot) []Artifact {
 	artifacts := make([]Artifact, 0, len(in.Images))
 	for _, image := range in.Images {
@@ -33,7 +33,7 @@ func (in *Input) evaluate(next *Snapshot) []Artifact {
 			artifact.FirstAt = known.FirstAt
 		}
 		if ok {
-			artifact.Origins = bounded(known.Origins)
+			artifact.Origins = limitOrigins(known.Origins)
 			artifact.Decisions, artifact.Compliant, artifact.Allowed = known.Decisions, known.Compliant, known.Allowed
 		}
 		artifacts = append(artifacts, artifact)
@@ -41,7 +41,7 @@ func (in *Input) evaluate(next *Snapshot) []Artifact {
 	return artifacts
 }
 
-// sameProvenance reports whether two lists of origins are of the same records.
+// sameProvenance reports whether two lists of origins refer to the same records.
 func sameProvenance(a, b []Origin) bool {
 	if len(a) != len(b) {
 		return false
@@ -56,15 +56,15 @@ func sameProvenance(a, b []Origin) bool {
 	})
 }
 
-// Lineage is a sequence of artifacts in an environment, those of a flow under one reference name.
+// Lineage is the sequence of artifacts of one flow and reference name in an environment.
 type Lineage struct {
 	Flow, Slot string
 }
 
-// LineageOf is the lineage that an origin is in.
+// LineageOf is the lineage of an origin.
 func LineageOf(origin *evidence.Origin) Lineage { return Lineage{Flow: origin.Flow, Slot: origin.Slot} }
 
-// OriginIn returns the artifact's origin in a lineage, nil if it is not in it.
+// OriginIn returns the artifact's origin in a lineage, or nil.
 func (a *Artifact) OriginIn(lineage Lineage) *Origin {
 	for i := range a.Origins {
 		if LineageOf(&a.Origins[i].Origin) == lineage {

@@ -8,8 +8,8 @@ import (
 	"attestry/evidence/policy"
 )
 
-// Head is the part of an environment that every report changes: its last snapshot, and how far its reports are
-// processed. The snapshots decide: a worker that finds the head behind the last snapshot advances it.
+// Head is the part of an environment that every report changes: its last snapshot and the last processed report. The
+// snapshots are authoritative: a worker that finds a snapshot later than the head advances the head.
 type Head struct {
 	Org         string `json:"org"`
 	Environment string `json:"environment"` // id
@@ -19,10 +19,10 @@ type Head struct {
 	Timestamp float64 `json:"timestamp"`
 	Root      string  `json:"root"`
 	Counts    Counts  `json:"counts"`
-	// State is the verdict on all that runs, nil when it is unknown.
+	// State is the verdict on all running artifacts, nil if unknown.
 	State *bool `json:"state"`
-	// StateSince is the time of the snapshot with which the state became what it is, in Unix seconds; 0 if an earlier
-	// version of the service made it.
+	// StateSince is the time of the snapshot in which the state last changed, in Unix seconds; 0 if an earlier version of
+	// the service made that snapshot.
 	StateSince float64 `json:"state_since,omitempty"`
 	Events     int64   `json:"events"`
 	// Policies are those that the last snapshot applied.
@@ -30,18 +30,18 @@ type Head struct {
 	// SnapshotGeneration is the generation in which the last snapshot was evaluated.
 	SnapshotGeneration string `json:"snapshot_token"`
 
-	// Digest is that of the last processed report, Generation the one in which it was evaluated.
+	// Digest is that of the last processed report, Generation the generation in which it was evaluated.
 	Digest     string `json:"digest"`
 	Generation string `json:"token"`
-	// Scaled is the arrival number of the report from which on numbers of instances differ from
-	// those of the last snapshot as they do now; 0 if they do not.
+	// Scaled is the arrival number of the report with which the stored Scaling was written; 0 if the numbers of instances
+	// are those of the last snapshot.
 	Scaled int64 `json:"scaled,omitempty"`
 	// Processed is the arrival number up to which all reports are processed or parked.
 	Processed int64     `json:"processed"`
 	Outcomes  []Outcome `json:"outcomes,omitempty"`
 
-	// Lease is that of the worker which processes the environment. It only saves double work: the numbering of the
-	// snapshots decides which result counts.
+	// Lease is that of the worker which processes the environment. It only avoids duplicate work: the unique numbers of
+	// snapshots decide which result counts.
 	Lease   job.Lease `json:"lease"`
 	Attempt Attempt   `json:"attempt"`
 
@@ -49,29 +49,28 @@ type Head struct {
 	LastReportedAt float64 `json:"last_reported_at"`
 }
 
-// Attempt counts how often the processing of a report was begun.
+// Attempt counts the attempts to process a report.
 type Attempt struct {
 	Arrival int64 `json:"arrival,omitempty"`
 	Count   int   `json:"count,omitempty"`
-	// Reason is why the last attempt failed, Class what kind of reason that is.
+	// Reason is why the last attempt failed, Class the kind of error.
 	Reason string `json:"reason,omitempty"`
 	Class  string `json:"class,omitempty"`
 }
 
-// Outcome is what became of a report that did not just change nothing.
+// Outcome is the result of a report that made a snapshot or failed. Reports without changes have none.
 type Outcome struct {
 	Arrival int64 `json:"arrival"`
 	// Report is the id of the report that had the arrival number.
 	Report   string `json:"report,omitempty"`
-	Snapshot int64  `json:"snapshot,omitempty"` // the number it made
+	Snapshot int64  `json:"snapshot,omitempty"` // number of the snapshot that it made
 	Failed   bool   `json:"failed,omitempty"`
 }
 
-// MaxOutcomes is how many outcomes a head keeps: enough for all reports of a busy environment that somebody may wait
-// for.
+// MaxOutcomes bounds the outcomes of a head. It is enough for all reports of a busy environment that clients wait for.
 const MaxOutcomes = 256
 
-// Verdict is what a report came to.
+// Verdict is the result of a report.
 type Verdict int
 
 // The verdicts of a report.
@@ -80,15 +79,15 @@ const (
 	Created                 // it made a snapshot
 	NoChange                // nothing changed
 	Failed                  // it was parked
-	Unknown                 // processed, but too long ago to tell how
+	Unknown                 // processed, but its outcome was dropped
 )
 
-// HasOutcome reports whether a report has an outcome under its arrival number. Without changes there is none.
+// HasOutcome reports whether the head has an outcome of the report.
 func (h Head) HasOutcome(arrival int64, report string) bool {
 	return slices.ContainsFunc(h.Outcomes, func(o Outcome) bool { return o.Arrival == arrival && o.Report == report })
 }
 
-// VerdictOf tells what became of the report with the given arrival number.
+// VerdictOf returns the result of the report with an arrival number.
 func (h Head) VerdictOf(arrival int64) Verdict {
 	if arrival > h.Processed {
 		return Waiting
@@ -108,8 +107,8 @@ func (h Head) VerdictOf(arrival int64) Verdict {
 	return NoChange
 }
 
-// MarkProcessed marks all reports up to arrival as processed, and notes the outcome of
-// the last one unless it just changed nothing. Doing it twice changes nothing.
+// MarkProcessed marks all reports up to arrival as processed and appends the outcome of the last one, unless it changed
+// nothing. It is idempotent.
 func (h *Head) MarkProcessed(arrival int64, outcome Outcome) {
 	if arrival <= h.Processed {
 		return
@@ -124,7 +123,7 @@ func (h *Head) MarkProcessed(arrival int64, outcome Outcome) {
 	h.Outcomes = append(slices.Clone(kept), outcome)
 }
 
-// Advance brings the head to a finished snapshot; an older one changes nothing.
+// Advance updates the head to a finished snapshot. An older snapshot changes nothing.
 func (h *Head) Advance(s *Snapshot) {
 	if s.Number <= h.Last {
 		return
@@ -144,9 +143,9 @@ func (h *Head) Advance(s *Snapshot) {
 	h.LastReportedAt = max(h.LastReportedAt, s.ReportedAt)
 }
 
-// Adopt brings the head to a snapshot that was made by a worker that did not write the head.
+// Adopt updates the head to a snapshot whose worker ended before it wrote the head.
 func (h *Head) Adopt(s *Snapshot) {
-	// The digest of an evaluation without a report is that of the report before.
+	// An evaluation without a report has the digest of the previous report.
 	if h.Digest != s.Digest {
 		h.Scaled = 0
 	}

@@ -10,20 +10,20 @@ import (
 // Member is a member of a logical environment in one of its snapshots.
 type Member struct {
 	Environment string `json:"environment"` // id
-	// Number is that of the member's snapshot, 0 while it has none.
+	// Number is that of the member's snapshot, 0 if it has none.
 	Number int64 `json:"number"`
 	State  *bool `json:"state"`
 }
 
-// Cause is the snapshot of a member for which a logical snapshot was added.
+// Cause is the member's snapshot that caused a logical snapshot.
 type Cause struct {
 	Environment string `json:"environment"` // id of the member
 	Number      int64  `json:"number"`
-	// EventsBefore is how many events the member had before its snapshot.
+	// EventsBefore is the number of the member's events before its snapshot.
 	EventsBefore int64 `json:"events_before"`
 }
 
-// Member returns what a logical snapshot has of a member; false when it was none.
+// Member returns the entry of a member of a logical snapshot, or false.
 func (s *Snapshot) Member(environment string) (Member, bool) {
 	for _, member := range s.Members {
 		if member.Environment == environment {
@@ -33,7 +33,7 @@ func (s *Snapshot) Member(environment string) (Member, bool) {
 	return Member{}, false
 }
 
-// HasMembers reports whether a logical snapshot unites these members, given by id without repetition, in any order.
+// HasMembers reports whether a logical snapshot has exactly these members, given by distinct ids in any order.
 func (s *Snapshot) HasMembers(environments []string) bool {
 	return len(environments) == len(s.Members) && !slices.ContainsFunc(environments, func(id string) bool {
 		_, ok := s.Member(id)
@@ -41,8 +41,8 @@ func (s *Snapshot) HasMembers(environments []string) bool {
 	})
 }
 
-// WithMembers returns the logical snapshot after a change of members, at a time in Unix seconds, without events. Its time
-// is later than that of s, even if the clocks differ. Its verdict is that on the members that have a snapshot.
+// WithMembers returns the logical snapshot after a change of members, at a time in Unix seconds, without events. Its
+// time is later than that of s even if clocks differ. Its verdict is that of the members that have a snapshot.
 func (s *Snapshot) WithMembers(members []Member, at float64) Snapshot {
 	if s.Number > 0 {
 		at = evidence.TimeAfter(s.Timestamp, at)
@@ -59,7 +59,7 @@ func (s *Snapshot) WithMembers(members []Member, at float64) Snapshot {
 	}
 }
 
-// WithSnapshot returns the logical snapshot after a snapshot of a member, whose events belong to it.
+// WithSnapshot returns the logical snapshot after a member's snapshot. It has the events of that snapshot.
 func (s *Snapshot) WithSnapshot(made *Snapshot) Snapshot {
 	members := slices.Clone(s.Members)
 	for i := range members {
@@ -73,7 +73,7 @@ func (s *Snapshot) WithSnapshot(made *Snapshot) Snapshot {
 	return next
 }
 
-// EventsOfMember are the log entries for the events of the member's snapshot that caused s, in order.
+// EventsOfMember are the events of the member's snapshot that caused s, as entries of the logical environment's log.
 func (s *Snapshot) EventsOfMember(events []Event) []Event {
 	copies := make([]Event, 0, len(events))
 	for _, event := range events {
@@ -86,9 +86,9 @@ func (s *Snapshot) EventsOfMember(events []Event) []Event {
 	return copies
 }
 
-// Union unites what runs in the members of a logical environment: one artifact per fingerprint, its instances added up
-// (docs/semantics.md 12.2). What else it has is that of the first member in which it runs; its verdict is the worst.
-// The lists, one per member, and the result are sorted by fingerprint.
+// Union merges the artifacts of the members of a logical environment: one per fingerprint, with all instances and the
+// worst verdict (docs/semantics.md 12.2). Its other properties are those of the first member in which it runs. The
+// lists, one per member, and the result are sorted by fingerprint.
 func Union(members [][]Artifact) []Artifact {
 	united := map[string]*Artifact{}
 	for _, artifacts := range members {
@@ -111,7 +111,7 @@ func Union(members [][]Artifact) []Artifact {
 	return all
 }
 
-// unite adds what runs of the artifact in another member, whose lists stay as they are.
+// unite adds the artifact of another member, whose lists are not modified.
 func (a *Artifact) unite(other *Artifact) {
 	if other.NewestInstance() > a.NewestInstance() {
 		a.Context = other.Context

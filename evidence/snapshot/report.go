@@ -12,27 +12,27 @@ import (
 	"attestry/evidence"
 )
 
-// Instance is one running thing of a report, whatever its type: a pod, a container, a file. It may run several images.
+// Instance is one running unit of a report: a pod, a container or a file. It may run several images.
 type Instance struct {
-	// Digests maps the name of each image to its fingerprint, "" when the reporter could not learn it.
+	// Digests maps the name of each image to its fingerprint, "" if the reporter could not determine it.
 	Digests map[string]string
 	// CreatedAt is the instance's start in Unix seconds.
 	CreatedAt int64
-	// Pod is the pod's name, and PodContext what is kept of it; K8S only.
+	// Pod is the pod's name, and PodContext its stored properties; K8S only.
 	Pod        string
 	PodContext *Pod
-	// Context is what other types of environments tell.
+	// Context has the properties that other types of environments report.
 	Context *Context
 }
 
-// Pod is what is kept of a Kubernetes pod.
+// Pod has the stored properties of a Kubernetes pod.
 type Pod struct {
 	Namespace string  `json:"namespace"`
 	CreatedAt int64   `json:"creationTimestamp"`
 	Owners    []Owner `json:"owners"`
 }
 
-// Owner is a pod's owner reference. Members beside the known ones are accepted and not kept (docs/semantics.md 10.1).
+// Owner is a pod's owner reference. Other members of it are accepted and not stored (docs/semantics.md 10.1).
 type Owner struct {
 	APIVersion         string `json:"apiVersion"`
 	Kind               string `json:"kind"`
@@ -42,7 +42,7 @@ type Owner struct {
 	BlockOwnerDeletion *bool  `json:"blockOwnerDeletion,omitempty"`
 }
 
-// Report is the canonical form of a report: equal runtimes give equal Reports, in whatever order they were sent.
+// Report is the canonical form of a report. It does not depend on the order in which instances were sent.
 type Report struct {
 	Type evidence.EnvironmentType `json:"type"`
 	// Artifacts are sorted by fingerprint, then name.
@@ -53,11 +53,11 @@ type Report struct {
 type Reported struct {
 	Fingerprint string `json:"fingerprint"`
 	Name        string `json:"name"`
-	// Names are all its names, sorted, when it runs under several; Name is the first. In a report each name is an image.
+	// Names are all its names, sorted, if it runs under several; Name is the first. In a Report each name is an image.
 	Names     []string       `json:"names,omitempty"`
 	CreatedAt []int64        `json:"created_at"` // one per instance, ascending
 	Pods      map[string]Pod `json:"pods,omitempty"`
-	// Context is that of the youngest instance.
+	// Context is that of the newest instance.
 	Context *Context `json:"context,omitempty"`
 }
 
@@ -65,15 +65,15 @@ type Reported struct {
 func Canonical(kind evidence.EnvironmentType, instances []Instance) Report {
 	type key struct{ fingerprint, name string }
 	images := map[key]*reportedInstances{}
-	for _, instance := range inOrder(instances) {
+	for _, instance := range sortInstances(instances) {
 		for name, fingerprint := range instance.Digests {
 			image := images[key{fingerprint, name}]
 			if image == nil {
 				image = &reportedInstances{Reported: Reported{Fingerprint: fingerprint, Name: name}}
 				images[key{fingerprint, name}] = image
 			}
-			if len(image.CreatedAt) == 0 || instance.CreatedAt >= image.youngest {
-				image.youngest, image.Context = instance.CreatedAt, instance.Context
+			if len(image.CreatedAt) == 0 || instance.CreatedAt >= image.newest {
+				image.newest, image.Context = instance.CreatedAt, instance.Context
 			}
 			image.CreatedAt = append(image.CreatedAt, instance.CreatedAt)
 			if instance.PodContext != nil {
@@ -90,11 +90,11 @@ func Canonical(kind evidence.EnvironmentType, instances []Instance) Report {
 	return report
 }
 
-// reportedInstances is an image while its instances are gathered.
+// reportedInstances is an image while its instances are collected.
 type reportedInstances struct {
 	Reported
-	// youngest is the start of the instance whose context is kept.
-	youngest int64
+	// newest is the start of the instance whose context is kept.
+	newest int64
 }
 
 func sortReported(images []Reported) {
@@ -103,11 +103,11 @@ func sortReported(images []Reported) {
 	})
 }
 
-// inOrder sorts instances so that those of one name always meet in the same order, and the same context is shown.
-func inOrder(instances []Instance) []Instance {
+// sortInstances sorts instances, so that the result of Canonical does not depend on the order of the report.
+func sortInstances(instances []Instance) []Instance {
 	return slices.SortedStableFunc(slices.Values(instances), func(a, b Instance) int {
 		order := cmp.Or(cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.pod().Namespace, b.pod().Namespace), cmp.Compare(a.CreatedAt, b.CreatedAt))
-		if order != 0 { // the rest takes long to compare
+		if order != 0 { // the rest is slow to compare
 			return order
 		}
 		return cmp.Or(slices.Compare(a.Context.members(), b.Context.members()), slices.CompareFunc(a.pod().Owners, b.pod().Owners, compareOwners))
@@ -115,7 +115,7 @@ func inOrder(instances []Instance) []Instance {
 }
 
 func compareOwners(a, b Owner) int {
-	flag := func(flag *bool) string { // "" for an absent one
+	flag := func(flag *bool) string { // "" for nil
 		if flag == nil {
 			return ""
 		}
@@ -127,7 +127,7 @@ func compareOwners(a, b Owner) int {
 	)
 }
 
-// pod is what is kept of the instance's pod, empty without one.
+// pod is the instance's pod, or a zero Pod.
 func (i *Instance) pod() Pod {
 	if i.PodContext == nil {
 		return Pod{}
@@ -135,7 +135,7 @@ func (i *Instance) pod() Pod {
 	return *i.PodContext
 }
 
-// addPod keeps the pod under its name. Further pods of a name are kept under `namespace/name`.
+// addPod adds the pod under its name, or under `namespace/name` if a pod of another namespace has the name.
 func (r *Reported) addPod(name string, pod Pod) {
 	if r.Pods == nil {
 		r.Pods = map[string]Pod{}
@@ -146,7 +146,7 @@ func (r *Reported) addPod(name string, pod Pod) {
 	r.Pods[name] = pod
 }
 
-// Digest is the SHA-256 over the sorted names, fingerprints and numbers of instances that run.
+// Digest is the SHA-256 over the sorted names, fingerprints and numbers of instances.
 func (r *Report) Digest() string {
 	hash := sha256.New()
 	var line []byte
@@ -162,7 +162,7 @@ func (r *Report) Digest() string {
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// Fingerprints groups the report by fingerprint. An image with several names gets the first in alphabetical order.
+// Fingerprints groups the images by fingerprint. An image with several names gets the alphabetically first as its Name.
 func (r *Report) Fingerprints() []Reported {
 	grouped := make([]Reported, 0, len(r.Artifacts))
 	for rest := r.Artifacts; len(rest) > 0; {
@@ -170,13 +170,13 @@ func (r *Report) Fingerprints() []Reported {
 		for n < len(rest) && rest[n].Fingerprint == rest[0].Fingerprint {
 			n++
 		}
-		grouped = append(grouped, united(rest[:n]))
+		grouped = append(grouped, mergeNames(rest[:n]))
 		rest = rest[n:]
 	}
 	return grouped
 }
 
-// Repeat returns what runs by a snapshot as if it had been reported again.
+// Repeat returns the artifacts of a snapshot as images of a report.
 func Repeat(artifacts []Artifact) []Reported {
 	images := make([]Reported, 0, len(artifacts))
 	for _, artifact := range artifacts {
@@ -185,19 +185,19 @@ func Repeat(artifacts []Artifact) []Reported {
 	return images
 }
 
-// united makes one artifact of the names of an image.
-func united(names []Reported) Reported {
+// mergeNames merges images that have the same fingerprint and different names.
+func mergeNames(names []Reported) Reported {
 	if len(names) == 1 {
 		return names[0]
 	}
 	all := Reported{Fingerprint: names[0].Fingerprint, Name: names[0].Name}
-	var youngest int64
+	var latest int64
 	for _, image := range names {
 		if n := len(all.Names); n == 0 || all.Names[n-1] != image.Name {
 			all.Names = append(all.Names, image.Name)
 		}
-		if newest := image.CreatedAt[len(image.CreatedAt)-1]; len(all.CreatedAt) == 0 || newest > youngest {
-			all.Context, youngest = image.Context, newest
+		if newest := image.CreatedAt[len(image.CreatedAt)-1]; len(all.CreatedAt) == 0 || newest > latest {
+			all.Context, latest = image.Context, newest
 		}
 		all.CreatedAt = append(all.CreatedAt, image.CreatedAt...)
 		for _, name := range slices.Sorted(maps.Keys(image.Pods)) {

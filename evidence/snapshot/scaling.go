@@ -7,13 +7,13 @@ import (
 	"attestry/evidence/notification"
 )
 
-// Scaling has the numbers of instances by the last report that differ from those of the last
-// snapshot, by fingerprint: other numbers alone make no snapshot (docs/semantics.md 11.1).
+// Scaling maps fingerprints to the numbers of instances in the last report, where they differ from the last snapshot: a
+// change of numbers makes no snapshot (docs/semantics.md 11.1).
 type Scaling map[string]int
 
-// Scale compares a report with the one before. before are the artifacts of the last snapshot by fingerprint, changes
-// those that the report makes of it, and last is the scaling of the report before. It returns the scaling of the report
-// and the artifacts that run on in another number, sorted by fingerprint.
+// Scale compares a report with the previous one. before are the artifacts of the last snapshot by fingerprint, changes
+// the differences of the report to it, and last the scaling of the previous report. It returns the scaling of the
+// report and the artifacts that keep running with another number of instances, sorted by fingerprint.
 func Scale(before map[string]Artifact, changes []Change, last Scaling) (next Scaling, scaled []notification.Scaled) {
 	next = Scaling{}
 	ended := map[string]bool{}
@@ -40,7 +40,7 @@ func Scale(before map[string]Artifact, changes []Change, last Scaling) (next Sca
 	return next, scaled
 }
 
-// of is the number of instances of an artifact of the last snapshot.
+// of is the number of instances in the report of an artifact of the last snapshot.
 func (s Scaling) of(artifact *Artifact) int {
 	if n, ok := s[artifact.Fingerprint]; ok {
 		return n

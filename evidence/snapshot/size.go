@@ -5,29 +5,29 @@ import (
 )
 
 const (
-	// MaxArtifactSize bounds an artifact with its pods, in bytes. A document that has it twice fits into MongoDB.
+	// MaxArtifactSize bounds an artifact with its pods, in bytes: a document that has it twice fits into MongoDB.
 	MaxArtifactSize = 7 << 20
-	// MaxReportSize bounds a canonical report, in bytes. A pod is repeated for each image, so a small body may grow.
+	// MaxReportSize bounds a canonical report, in bytes. It can exceed the body, as a pod is repeated for each image.
 	MaxReportSize = 64 << 20
-	// MaxOriginsSize bounds what is kept of one artifact's origins, in bytes, which fit beside MaxArtifactSize.
+	// MaxOriginsSize bounds the origins of an artifact, in bytes: they fit into one document with MaxArtifactSize.
 	MaxOriginsSize = 7 << 20
 )
 
-// The most that the members of fixed form take up in JSON, with their keys, in bytes. Sizes are estimates from above.
+// Upper bounds of the size in JSON, in bytes, of members of fixed length and of all keys.
 const (
-	artifactFrame = 80
-	runFrame      = 128
-	changeFrame   = 256
-	instanceSize  = 21
-	podFrame      = 80
-	ownerFrame    = 128
-	contextFrame  = 128
-	originFrame   = 512
-	decisionFrame = 64
-	reasonFrame   = 192
+	artifactOverhead = 80
+	runOverhead      = 128
+	changeOverhead   = 256
+	instanceSize     = 21
+	podOverhead      = 80
+	ownerOverhead    = 128
+	contextOverhead  = 128
+	originOverhead   = 512
+	decisionOverhead = 64
+	reasonOverhead   = 192
 )
 
-// Size is the most that the report takes up in JSON, in bytes, or a TooLarge error when it cannot be kept.
+// Size is an upper bound of the report's size in JSON, in bytes. A report that is too large to be stored is TooLarge.
 func (r *Report) Size() (int, error) {
 	total, artifact := 0, 0
 	for i := range r.Artifacts {
@@ -48,9 +48,9 @@ func (r *Report) Size() (int, error) {
 	return total, nil
 }
 
-// size is the most that the artifact takes up in JSON, in bytes.
+// size is an upper bound of the artifact's size in JSON, in bytes.
 func (a *Artifact) size() int {
-	size := runFrame + a.Reported.size()
+	size := runOverhead + a.Reported.size()
 	for i := range a.Origins {
 		size += a.Origins[i].size()
 	}
@@ -74,8 +74,8 @@ func (o *Origin) size() int {
 	return size
 }
 
-// bounded leaves out the origins that came last once they exceed MaxOriginsSize, yet never the first.
-func bounded(origins []Origin) []Origin {
+// limitOrigins drops the last origins beyond MaxOriginsSize, but never the first one.
+func limitOrigins(origins []Origin) []Origin {
 	size := 0
 	for i := range origins {
 		if size += origins[i].size(); size > MaxOriginsSize && i > 0 {
@@ -85,9 +85,9 @@ func bounded(origins []Origin) []Origin {
 	return origins
 }
 
-// OriginSize is the most that an origin takes up in JSON, in bytes.
+// OriginSize is an upper bound of an origin's size in JSON, in bytes.
 func OriginSize(o *evidence.Origin) int {
-	size := originFrame + textSize(o.Flow, o.Trail, o.Slot, o.Record, o.Parent, o.Repo, o.CommitSHA, o.CommitURL)
+	size := originOverhead + textSize(o.Flow, o.Trail, o.Slot, o.Record, o.Parent, o.Repo, o.CommitSHA, o.CommitURL)
 	if c := o.Commit; c != nil {
 		size += textSize(c.SHA1, evidence.Text(c.Message), evidence.Text(c.Author), evidence.Text(c.Branch), evidence.Text(c.URL))
 	}
@@ -95,16 +95,16 @@ func OriginSize(o *evidence.Origin) int {
 }
 
 func (c *Change) size() int {
-	size := changeFrame + textSize(c.Fingerprint, c.Name)
+	size := changeOverhead + textSize(c.Fingerprint, c.Name)
 	if c.Former != nil {
 		size += c.Former.size()
 	}
 	return size
 }
 
-// Size is the most that the chunk takes up in JSON, in bytes.
+// Size is an upper bound of the chunk's size in JSON, in bytes.
 func (c *Chunk) Size() int {
-	size := artifactFrame + textSize(c.Children...)
+	size := artifactOverhead + textSize(c.Children...)
 	for i := range c.Artifacts {
 		size += c.Artifacts[i].size()
 	}
@@ -114,9 +114,9 @@ func (c *Chunk) Size() int {
 	return size
 }
 
-// size is the most that the image takes up in JSON, in bytes.
+// size is an upper bound of the image's size in JSON, in bytes.
 func (r *Reported) size() int {
-	size := artifactFrame + textSize(r.Fingerprint, r.Name) + textSize(r.Names...) + instanceSize*len(r.CreatedAt) + r.Context.size()
+	size := artifactOverhead + textSize(r.Fingerprint, r.Name) + textSize(r.Names...) + instanceSize*len(r.CreatedAt) + r.Context.size()
 	for name, pod := range r.Pods {
 		size += textSize(name) + pod.size()
 	}
@@ -124,34 +124,34 @@ func (r *Reported) size() int {
 }
 
 func (p *Pod) size() int {
-	size := podFrame + textSize(p.Namespace)
+	size := podOverhead + textSize(p.Namespace)
 	for i := range p.Owners {
 		owner := &p.Owners[i]
-		size += ownerFrame + textSize(owner.APIVersion, owner.Kind, owner.Name, owner.UID)
+		size += ownerOverhead + textSize(owner.APIVersion, owner.Kind, owner.Name, owner.UID)
 	}
 	return size
 }
 
-// textSize is the most that texts take up in JSON: encoding/json writes some characters as \u003c.
+// textSize is an upper bound of the size of texts in JSON: encoding/json escapes some characters as \u003c.
 func textSize(texts ...string) int {
 	size := 0
 	for _, text := range texts {
 		size += len(text) + len(`"",`)
 		for i := range len(text) {
-			size += int(escaped[text[i]])
+			size += int(escapeOverhead[text[i]])
 		}
 	}
 	return size
 }
 
-// escaped is by how many bytes the JSON of a text is longer for each byte of it, at most.
-var escaped = func() (longer [256]uint8) {
+// escapeOverhead is, for each byte of a text, the most bytes that escaping adds.
+var escapeOverhead = func() (longer [256]uint8) {
 	for c := range byte(' ') {
 		longer[c] = uint8(len(`\u003c`) - 1)
 	}
 	for _, c := range []byte{'"', '\\', '<', '>', '&', 0x7f} {
 		longer[c] = uint8(len(`\u003c`) - 1)
 	}
-	longer[0xe2] = uint8(len(`\u2028`) - 3) // begins U+2028, which becomes \u2028
+	longer[0xe2] = uint8(len(`\u2028`) - 3) // the first byte of U+2028, which is escaped as \u2028
 	return longer
 }()

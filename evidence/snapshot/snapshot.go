@@ -8,8 +8,8 @@ import (
 	"attestry/evidence/policy"
 )
 
-// Snapshot is what ran in an environment from Timestamp until the next one. It is immutable. Its artifacts hang on
-// Root; what changed against the snapshot before is in Changes or, when there are many, hangs on ChangesRoot.
+// Snapshot is what ran in an environment from Timestamp until the next snapshot. It is immutable. Root is the tree of
+// its artifacts. The changes to the previous snapshot are in Changes or, if there are many, in the tree of ChangesRoot.
 type Snapshot struct {
 	Org         string                   `json:"org"`
 	Environment string                   `json:"environment"` // id
@@ -18,13 +18,13 @@ type Snapshot struct {
 	Type        evidence.EnvironmentType `json:"type"`
 	Root        string                   `json:"root"`
 	Counts      Counts                   `json:"counts"`
-	// State is the verdict on all that runs, nil when it is unknown.
+	// State is the verdict on all running artifacts, nil if unknown.
 	State *bool `json:"state"`
 	// Policies are those that were applied.
 	Policies    []policy.Reference `json:"policies,omitempty"`
 	Changes     []Change           `json:"changes,omitempty"`
 	ChangesRoot string             `json:"changes_root,omitempty"`
-	// EventsBefore is how many events the environment had before this snapshot. The ordinals follow from it.
+	// EventsBefore is the number of the environment's events before this snapshot. The ordinals are derived from it.
 	EventsBefore int64 `json:"events_before"`
 	Events       int64 `json:"events"`
 	// Arrival is the number of the report that made the snapshot, Report its id, and Digest its digest.
@@ -32,25 +32,23 @@ type Snapshot struct {
 	Report  string `json:"report"`
 	Digest  string `json:"digest"`
 	// Generation is that of the environment and its organization before the facts were read.
-	Generation string `json:"token"`
-	// ReportedBy names the reporter.
-	ReportedBy string `json:"reported_by"`
-	// ReportedAt is when the report was accepted, Unix seconds.
-	ReportedAt float64 `json:"reported_at"`
-	// Members are what a logical environment's snapshot unites, in their order. It has no Root, Counts and Changes.
+	Generation string  `json:"token"`
+	ReportedBy string  `json:"reported_by"` // name
+	ReportedAt float64 `json:"reported_at"` // when the report was accepted, Unix seconds
+	// Members are the ordered members of a logical environment's snapshot, which has no Root, Counts and Changes.
 	Members []Member `json:"members,omitempty"`
-	// Cause is why a logical environment's snapshot was made; nil for a change of membership.
+	// Cause is why a logical environment's snapshot was made; nil after a change of members.
 	Cause *Cause `json:"cause,omitempty"`
 }
 
 // ChunkIDs returns the ids of the roots of the snapshot's trees.
 func (s *Snapshot) ChunkIDs() []string { return []string{s.Root, s.ChangesRoot} }
 
-// Compliant is the verdict where a plain bool is wanted: unknown gives false (docs/semantics.md 9.4).
+// Compliant is State as a bool: unknown is false (docs/semantics.md 9.4).
 func (s *Snapshot) Compliant() bool { return s.State != nil && *s.State }
 
-// Sum sets the verdict on what runs: false if one verdict is false, else unknown if one is. Where nothing runs, it is true
-// with policies and unknown without (docs/semantics.md 9.4).
+// Sum sets Counts and State: false if one verdict is false, else unknown if one is unknown. If nothing runs, State is
+// true with policies and unknown without (docs/semantics.md 9.4).
 func (s *Snapshot) Sum(artifacts []Artifact) {
 	s.Counts, s.State = Count(artifacts), nil
 	switch {
@@ -61,10 +59,10 @@ func (s *Snapshot) Sum(artifacts []Artifact) {
 	}
 }
 
-// MaxInlineChanges is how many changes a snapshot holds itself. More hang on ChangesRoot.
+// MaxInlineChanges bounds Snapshot.Changes. More changes are in the tree of ChangesRoot.
 const MaxInlineChanges = 64
 
-// Inline reports whether changes are few and small enough for the snapshot to hold them itself.
+// Inline reports whether changes are few and small enough for Snapshot.Changes.
 func Inline(changes []Change) bool {
 	size := 0
 	for i := range changes {
@@ -89,16 +87,16 @@ type Event struct {
 	// Compliant is the artifact's verdict, SnapshotCompliant the snapshot's.
 	Compliant         *bool `json:"compliant"`
 	SnapshotCompliant bool  `json:"snapshot_compliant"`
-	// Flows are the ids of the flows that knew the artifact, the first builder first; Record is the newest there.
+	// Flows are the ids of the flows of the artifact's origins. The first one built it; Record is its newest record there.
 	Flows  []string `json:"flows,omitempty"`
 	Record string   `json:"record,omitempty"`
 	// Repos are the ids of the repositories it comes from.
 	Repos []string `json:"repos,omitempty"`
-	// CodeDiff is where the difference to what ran before can be looked at.
+	// CodeDiff is the URL of the code difference to the previous artifact.
 	CodeDiff *string `json:"code_diff,omitempty"`
 }
 
-// EventsOf derives the log entries of a snapshot: one per changed artifact, always the same.
+// EventsOf derives the events of a snapshot, one per changed artifact. It is deterministic.
 func (s *Snapshot) EventsOf(changes []Change, artifacts map[string]Artifact) []Event {
 	ordered := slices.DeleteFunc(slices.Clone(changes), func(c Change) bool { return c.Type == Unchanged })
 	slices.SortStableFunc(ordered, ByAppearance)
@@ -122,7 +120,7 @@ func (s *Snapshot) EventsOf(changes []Change, artifacts map[string]Artifact) []E
 	return events
 }
 
-// ByFingerprint finds artifacts by their fingerprints.
+// ByFingerprint maps fingerprints to artifacts.
 func ByFingerprint(artifacts []Artifact) map[string]Artifact {
 	found := make(map[string]Artifact, len(artifacts))
 	for _, artifact := range artifacts {
@@ -131,7 +129,7 @@ func ByFingerprint(artifacts []Artifact) map[string]Artifact {
 	return found
 }
 
-// ByAppearance orders changes as answers show them: changed, running on, exited, each from the youngest on.
+// ByAppearance orders changes as responses show them: changed, unchanged, exited, each from the newest instance on.
 func ByAppearance(a, b Change) int {
 	rank := func(c Change) int { return slices.Index([]Annotation{Unchanged, Exited}, c.Type) } // -1 for those that changed
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(b.Newest, a.Newest), cmp.Compare(a.Fingerprint, b.Fingerprint))

@@ -14,32 +14,31 @@ import (
 const (
 	// chunkDivisor makes chunks of 32 entries on average.
 	chunkDivisor = 32
-	// maxChunk ends a chunk that content would not end for long.
+	// maxChunk bounds the entries of a chunk.
 	maxChunk = 128
-	// maxChunkSize ends, in bytes, one whose artifacts run in many pods: the
-	// document then stays small, unless a single artifact is large.
+	// maxChunkSize bounds a chunk in bytes, but for its last entry: artifacts may run in many pods.
 	maxChunkSize = 48 << 10
-	// minInner makes each level of inner chunks at most half as long as the one below, so that there is one root.
+	// minInner makes each level of inner chunks at most half as long as the level below, so that there is one root.
 	minInner = 2
 )
 
-// Chunk is an immutable piece of a snapshot, known by the SHA-256 of its encoding. A leaf holds artifacts or changes,
-// an inner chunk the ids of the chunks below it. Snapshots share the chunks that are alike, as git shares trees.
+// Chunk is an immutable part of a snapshot, stored under the SHA-256 of its encoding. A leaf has artifacts or changes,
+// an inner chunk the ids of its children. Snapshots share equal chunks, as git shares trees.
 type Chunk struct {
 	Artifacts []Artifact `json:"artifacts,omitempty"`
 	Changes   []Change   `json:"changes,omitempty"`
 	Children  []string   `json:"children,omitempty"`
 
-	encoding []byte // of a chunk that was made for a tree
+	encoding []byte // cached when the chunk was made for a tree
 }
 
 // ID is the SHA-256 of the chunk's content, in hex.
 func (c *Chunk) ID() string { return evidence.SHA256(c.Encoding()) }
 
-// ChunkIDs returns the ids of the chunks below.
+// ChunkIDs returns the ids of the chunk's children.
 func (c *Chunk) ChunkIDs() []string { return c.Children }
 
-// Encoding is the chunk's content as JSON, which must not be changed.
+// Encoding is the chunk's content as JSON. It must not be modified.
 func (c *Chunk) Encoding() []byte {
 	if c.encoding != nil {
 		return c.encoding
@@ -47,17 +46,17 @@ func (c *Chunk) Encoding() []byte {
 	return encode(c)
 }
 
-// Tree is a list of entries cut into chunks by content: a chunk ends after an entry whose key hashes to a certain first
-// byte. One entry more or less therefore changes one leaf and the chunks above it, wherever it is in the list.
+// Tree is a list of entries in content-defined chunks: a chunk ends after an entry whose key hashes to a certain first
+// byte. An entry that is added or removed therefore changes one leaf and the chunks above it.
 type Tree struct {
-	// Root is the id of the chunk from which all others are reached, "" for an empty list.
+	// Root is the id of the root chunk, "" for an empty list.
 	Root string
 	// Chunks holds every chunk of the tree by id.
 	Chunks map[string]Chunk
 }
 
-// Next is the tree of what runs after the artifacts of this tree, sorted by fingerprint. Leaves in which nothing differs
-// are taken over: they are neither measured nor encoded again.
+// Next is the tree of the next snapshot's artifacts, which are sorted by fingerprint. Leaves that do not differ from
+// this tree's are reused: they are neither measured nor encoded again.
 func (t *Tree) Next(artifacts []Artifact) Tree {
 	known, last := t.leaves()
 	var leaves []Chunk
@@ -66,10 +65,10 @@ func (t *Tree) Next(artifacts []Artifact) Tree {
 		id := known[artifacts[0].Fingerprint]
 		part := t.Chunks[id].Artifacts
 		n := len(part)
-		if id == "" || id == last { // the last one ends with the list, whatever may follow now
+		if id == "" || id == last { // the last leaf ended with the list, and may be longer now
 			n = cutLength(artifacts, 1, describeArtifact)
 		}
-		if n > len(artifacts) || !slices.EqualFunc(artifacts[:n], part, runsOnAlike) {
+		if n > len(artifacts) || !slices.EqualFunc(artifacts[:n], part, isUnchanged) {
 			id, n = "", cutLength(artifacts, 1, describeArtifact)
 		}
 		leaves, ids = append(leaves, Chunk{Artifacts: artifacts[:n]}), append(ids, id)
@@ -78,7 +77,7 @@ func (t *Tree) Next(artifacts []Artifact) Tree {
 	return newTree(leaves, ids)
 }
 
-// leaves returns the ids of the leaves that hold artifacts, by their first fingerprints, and that of the last one.
+// leaves returns the ids of the leaves with artifacts, by their first fingerprints, and the id of the last leaf.
 func (t *Tree) leaves() (ids map[string]string, last string) {
 	ids = make(map[string]string, len(t.Chunks))
 	greatest := ""
@@ -97,8 +96,9 @@ func (t *Tree) leaves() (ids map[string]string, last string) {
 
 func describeArtifact(a *Artifact) (key string, size int) { return a.Fingerprint, a.size() }
 
-// runsOnAlike reports whether an artifact runs on without any difference, with the same facts in memory.
-func runsOnAlike(after, before Artifact) bool {
+// isUnchanged reports whether an artifact keeps running without any difference. Origins and decisions are compared by
+// address, which is cheap: an artifact that was not evaluated again shares them.
+func isUnchanged(after, before Artifact) bool {
 	return after.Fingerprint == before.Fingerprint && after.Name == before.Name && after.Since == before.Since &&
 		after.StartedAt == before.StartedAt && after.FirstAt == before.FirstAt && after.Allowed == before.Allowed &&
 		evidence.Equal(after.Compliant, before.Compliant) &&
@@ -108,7 +108,7 @@ func runsOnAlike(after, before Artifact) bool {
 		reflect.DeepEqual(after.Context, before.Context)
 }
 
-// isSamePod reports whether two pods are one in JSON, in which a list is null or empty.
+// isSamePod reports whether two pods are equal in JSON, where a nil list differs from an empty one.
 func isSamePod(a, b Pod) bool {
 	return a.Namespace == b.Namespace && a.CreatedAt == b.CreatedAt && (a.Owners == nil) == (b.Owners == nil) &&
 		slices.EqualFunc(a.Owners, b.Owners, isSameOwner)
@@ -120,10 +120,10 @@ func isSameOwner(a, b Owner) bool {
 	return same && a == b
 }
 
-// isSameList reports whether two lists are one in memory.
+// isSameList reports whether two lists share their memory.
 func isSameList[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
-// NewChangeTree cuts changes, which must be sorted by fingerprint.
+// NewChangeTree makes the tree of changes, which must be sorted by fingerprint.
 func NewChangeTree(changes []Change) Tree {
 	var leaves []Chunk
 	for _, part := range cut(changes, 1, func(c *Change) (string, int) { return c.Fingerprint, c.size() }) {
@@ -132,7 +132,7 @@ func NewChangeTree(changes []Change) Tree {
 	return newTree(leaves, nil)
 }
 
-// newTree builds a tree over its leaves. ids are those of known leaves, by index; the others are encoded.
+// newTree builds a tree over its leaves. ids are those of reused leaves, by index; the others are encoded.
 func newTree(level []Chunk, ids []string) Tree {
 	tree := Tree{Chunks: map[string]Chunk{}}
 	for len(level) > 0 {
@@ -161,7 +161,7 @@ func newTree(level []Chunk, ids []string) Tree {
 	return tree
 }
 
-// cut splits entries into parts of at least minimum entries, but for the last. describe gives key and size in bytes.
+// cut splits entries into parts of at least minimum entries, except the last. describe returns key and size in bytes.
 func cut[T any](entries []T, minimum int, describe func(*T) (key string, size int)) [][]T {
 	var parts [][]T
 	for len(entries) > 0 {
@@ -172,8 +172,8 @@ func cut[T any](entries []T, minimum int, describe func(*T) (key string, size in
 	return parts
 }
 
-// cutLength is how many of the entries are the first part: it ends after an entry whose key's
-// SHA-256 begins with a multiple of chunkDivisor, or where it would become too long.
+// cutLength is the length of the first part. It ends after an entry whose key's SHA-256 begins with a multiple of
+// chunkDivisor, or where it would become too long.
 func cutLength[T any](entries []T, minimum int, describe func(*T) (key string, size int)) int {
 	filled := 0
 	for i := range entries {
@@ -188,20 +188,21 @@ func cutLength[T any](entries []T, minimum int, describe func(*T) (key string, s
 	return len(entries)
 }
 
-// Fetch returns the chunks of the given ids, in their order.
+// Fetch returns the chunks of the ids, in the same order.
 type Fetch func(ids []string) ([]Chunk, error)
 
-// Difference is what two trees of artifacts do not share.
+// Difference is the content that two trees of artifacts do not share.
 type Difference struct {
-	Before []Artifact // only in the former tree, sorted by fingerprint
-	After  []Artifact // only in the latter tree, sorted by fingerprint
-	// Chunks are those of the latter tree that the former does not have.
+	Before []Artifact // in chunks of the old tree only, sorted by fingerprint
+	After  []Artifact // in chunks of the new tree only, sorted by fingerprint
+	// Chunks are those of the new tree only.
 	Chunks map[string]Chunk
-	// Superseded are the ids of chunks of the former tree that the latter does not have.
+	// Superseded are the ids of the chunks of the old tree only.
 	Superseded []string
 }
 
-// Compare walks the former tree, by its root, only where its ids differ from this tree's: one fetch per level.
+// Compare returns the difference from the old tree with the given root to this tree. It fetches only chunks of the old
+// tree that this tree does not have, with one fetch per level.
 func (t *Tree) Compare(root string, fetch Fetch) (Difference, error) {
 	var before []Artifact
 	var superseded, frontier []string
@@ -212,7 +213,7 @@ func (t *Tree) Compare(root string, fetch Fetch) (Difference, error) {
 	for len(frontier) > 0 {
 		var missing []string
 		for _, id := range frontier {
-			if _, held := t.Chunks[id]; held {
+			if _, ok := t.Chunks[id]; ok {
 				shared[id] = true
 			} else {
 				missing = append(missing, id)
@@ -242,7 +243,7 @@ func (t *Tree) Compare(root string, fetch Fetch) (Difference, error) {
 	return Difference{Before: before, After: after, Chunks: rest, Superseded: superseded}, nil
 }
 
-// Fetch returns chunks of the tree itself.
+// Fetch returns chunks of the tree, as a Fetch function does.
 func (t *Tree) Fetch(ids []string) ([]Chunk, error) {
 	chunks := make([]Chunk, 0, len(ids))
 	for _, id := range ids {
@@ -265,7 +266,7 @@ func (t *Tree) Artifacts() []Artifact {
 	return artifacts
 }
 
-// without returns the chunks that neither are nor hang below the given ones.
+// without returns the tree's chunks except the shared ones and those below them.
 func (t *Tree) without(shared map[string]bool) map[string]Chunk {
 	rest := map[string]Chunk{}
 	var walk func(id string)
@@ -283,13 +284,13 @@ func (t *Tree) without(shared map[string]bool) map[string]Chunk {
 	return rest
 }
 
-// Load reads a whole tree, level by level: one fetch per level.
+// Load reads a whole tree, with one fetch per level.
 func Load(root string, fetch Fetch) (Tree, error) {
 	tree := Tree{Root: root, Chunks: map[string]Chunk{}}
 	return tree, tree.load([]string{root}, fetch)
 }
 
-// load adds the chunks of the given ids and all below them. What several of them share is read once.
+// load adds the chunks of the ids and all chunks below them. A shared chunk is read once.
 func (t *Tree) load(ids []string, fetch Fetch) error {
 	for {
 		slices.Sort(ids)
@@ -313,7 +314,7 @@ func (t *Tree) load(ids []string, fetch Fetch) error {
 	}
 }
 
-// LoadAll reads whole trees, all of them level by level: one fetch for each level of the highest one.
+// LoadAll reads whole trees together, with one fetch per level of the highest tree.
 func LoadAll(roots []string, fetch Fetch) ([]Tree, error) {
 	all := Tree{Chunks: map[string]Chunk{}}
 	if err := all.load(slices.Clone(roots), fetch); err != nil {

@@ -5,30 +5,30 @@ import (
 	"slices"
 )
 
-// Resolve gives the images whose fingerprint the reporter could not learn those that the last snapshot has under their
-// name and that are not reported under it themselves (docs/semantics.md 10.3): one instance each, as far as there are
-// instances, so that none of them exits. Without such, it gives them the youngest that is reported under the name;
-// without that too, it leaves them out. So the same report has the same result, whether it is compared with what ran
-// before it or with what it has made. The result has one image per fingerprint, sorted.
+// Resolve assigns fingerprints to the images whose fingerprint the reporter could not determine (docs/semantics.md
+// 10.3). The instances of such an image are distributed among the artifacts of the last snapshot that have its name and
+// are not reported under it, at least one each as far as there are enough, so that none of them exits. If there are no
+// such artifacts, it gets the newest fingerprint that is reported under the name; without that, the image is dropped.
+// So a report has the same result before and after its own snapshot. The result has one image per fingerprint, sorted.
 func (r *Report) Resolve(before map[string]Artifact) []Reported {
 	if !slices.ContainsFunc(r.Artifacts, func(image Reported) bool { return image.Fingerprint == "" }) {
 		return r.Fingerprints()
 	}
-	choices := r.choices(before)
+	candidates := r.candidates(before)
 	resolved := Report{Type: r.Type}
 	for _, image := range r.Artifacts {
 		if image.Fingerprint != "" {
 			resolved.Artifacts = append(resolved.Artifacts, image)
 			continue
 		}
-		resolved.Artifacts = append(resolved.Artifacts, image.among(choices[image.Name])...)
+		resolved.Artifacts = append(resolved.Artifacts, image.distribute(candidates[image.Name])...)
 	}
 	sortReported(resolved.Artifacts)
 	return resolved.Fingerprints()
 }
 
-// choices are, by name, what an image of an unknown fingerprint may be.
-func (r *Report) choices(before map[string]Artifact) map[string][]Artifact {
+// candidates are, by name, the artifacts that an image with an unknown fingerprint may be.
+func (r *Report) candidates(before map[string]Artifact) map[string][]Artifact {
 	type named struct{ name, fingerprint string }
 	reported := map[named]bool{}
 	unknown := map[string]bool{}
@@ -44,46 +44,46 @@ func (r *Report) choices(before map[string]Artifact) map[string][]Artifact {
 			fallback[image.Name] = artifact
 		}
 	}
-	choices := map[string][]Artifact{}
+	candidates := map[string][]Artifact{}
 	for _, artifact := range before {
 		for _, name := range artifact.AllNames() {
 			if unknown[name] && !reported[named{name, artifact.Fingerprint}] {
-				choices[name] = append(choices[name], artifact)
+				candidates[name] = append(candidates[name], artifact)
 			}
 		}
 	}
 	for name, artifact := range fallback {
-		if len(choices[name]) == 0 {
-			choices[name] = []Artifact{artifact}
+		if len(candidates[name]) == 0 {
+			candidates[name] = []Artifact{artifact}
 		}
 	}
-	return choices
+	return candidates
 }
 
 func isYounger(a, b *Artifact) bool {
 	return cmp.Or(cmp.Compare(a.NewestInstance(), b.NewestInstance()), cmp.Compare(a.Fingerprint, b.Fingerprint)) > 0
 }
 
-// among shares the instances of an image out among artifacts: one to each, the rest to the one that runs for the
-// shortest time. Of more artifacts than instances it is the youngest.
-func (r *Reported) among(choices []Artifact) []Reported {
-	slices.SortFunc(choices, func(a, b Artifact) int {
+// distribute splits the instances of an image among artifacts: one to each, the rest to the one that began to run last.
+// If there are more artifacts than instances, it uses the newest ones.
+func (r *Reported) distribute(candidates []Artifact) []Reported {
+	slices.SortFunc(candidates, func(a, b Artifact) int {
 		if isYounger(&a, &b) {
 			return -1
 		}
 		return 1
 	})
-	choices = choices[:min(len(choices), len(r.CreatedAt))]
-	// By what stays as it is when the report is repeated.
-	slices.SortFunc(choices, func(a, b Artifact) int {
+	candidates = candidates[:min(len(candidates), len(r.CreatedAt))]
+	// Sort by values that do not change when the report is repeated.
+	slices.SortFunc(candidates, func(a, b Artifact) int {
 		return cmp.Or(cmp.Compare(a.Since, b.Since), cmp.Compare(a.Fingerprint, b.Fingerprint))
 	})
 	var shares []Reported
-	for i, artifact := range choices {
+	for i, artifact := range candidates {
 		share := *r
 		share.Fingerprint = artifact.Fingerprint
 		share.CreatedAt = r.CreatedAt[i : i+1 : i+1]
-		if i == len(choices)-1 {
+		if i == len(candidates)-1 {
 			share.CreatedAt = r.CreatedAt[i:]
 		}
 		shares = append(shares, share)

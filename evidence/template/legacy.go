@@ -10,12 +10,12 @@ import (
 	"attestry/evidence/yamlfile"
 )
 
-// LegacyArtifact is the reference name of the one artifact of a template that was made of a list of names.
+// LegacyArtifact is the reference name of the only artifact of a template of FromNames.
 const LegacyArtifact = "artifact"
 
-// FromNames makes the template that the deprecated list of names stands for: one artifact, with an attestation of any
-// type for each name. A name that is given twice counts once. An empty, impossible or too long name, and a list whose
-// template would be greater than MaxSize, is a validation error of the field template.
+// FromNames makes the template of a deprecated list of names: one artifact, with an attestation of any type for each
+// distinct name. An empty, invalid or too long name, and a list whose template exceeds MaxSize, is a validation error
+// of the field template.
 func FromNames(list []string) (content []byte, err error) {
 	var required []string
 	taken := names{LegacyArtifact: true}
@@ -42,7 +42,7 @@ func FromNames(list []string) (content []byte, err error) {
 	if len(required) > 0 {
 		b.WriteString("      attestations:\n")
 	}
-	for _, name := range required { // in quotes, as some would be read as numbers or as true else
+	for _, name := range required { // quoted, as YAML reads some names as numbers or booleans
 		b.WriteString("        - name: \"" + name + "\"\n          type: \"" + AnyType + "\"\n")
 	}
 	if b.Len() > MaxSize {

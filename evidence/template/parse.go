@@ -17,16 +17,16 @@ const namePattern = `^[a-zA-Z0-9\-_]+$`
 var format = yamlfile.Format{Name: "Template"}
 
 const (
-	// maxPatterns is what the expressions of a template for machine accounts may take up together, estimated, in bytes.
+	// maxPatterns bounds the estimated memory of a template's expressions for machine accounts, in bytes.
 	maxPatterns = 1 << 20
-	// maxAccounts is how many there may be.
+	// maxAccounts bounds the number of these expressions.
 	maxAccounts = 1000
 )
 
 var validName = regexp.MustCompile(namePattern)
 
-// Parse reads a template: YAML in the grammar of flow templates, version 1. What is wrong with the file is a
-// *yamlfile.Error, which is meant for whoever wrote it. The lists of a parsed template are never nil.
+// Parse reads a template: YAML in the grammar of flow templates, version 1. Faults of the file are a *yamlfile.Error
+// for its author. The lists of a parsed template are never nil.
 func Parse(content []byte) (Template, error) {
 	root, err := format.Load(content)
 	if err != nil {
@@ -41,7 +41,7 @@ func Parse(content []byte) (Template, error) {
 	return parsed, nil
 }
 
-// reader takes a template from the values of a file.
+// reader decodes a template.
 type reader struct {
 	patterns *pattern.Set
 	accounts int
@@ -53,14 +53,14 @@ func (r *reader) template(root yamlfile.Value) Template {
 	if !ok {
 		return parsed
 	}
-	// Version 1 is the only one; a version that is left out is 1.
+	// Version 1 is the only one, and the default.
 	version, number := fields["version"].Resolve(), 0
 	if version.Node != nil && (version.Node.Tag != "!!int" || version.Node.Decode(&number) != nil || number != 1) {
 		version.Fault("Input should be 1" + version.Shown())
 	}
 	if trail := fields["trail"].Resolve(); !trail.IsAbsent() {
-		of, _ := trail.Mapping("Trail", "attestations", "artifacts")
-		parsed.Trail = Trail{Attestations: r.attestations(of["attestations"]), Artifacts: r.artifacts(of["artifacts"])}
+		lists, _ := trail.Mapping("Trail", "attestations", "artifacts")
+		parsed.Trail = Trail{Attestations: r.attestations(lists["attestations"]), Artifacts: r.artifacts(lists["artifacts"])}
 	}
 	return parsed
 }
@@ -82,7 +82,7 @@ func (r *reader) attestations(list yamlfile.Value) []Attestation {
 	for _, one := range list.List() {
 		if fields, ok := one.Mapping("Attestation", "name", "type", "independent_approval", "separation_of_duties"); ok {
 			required := Attestation{Name: r.name(fields["name"], taken), Type: fields["type"].AttestationType(evidence.MaxResourceName)}
-			required.Independent = independent.Read(fields["independent_approval"], required.Type, r.patterns, r.anotherAccount)
+			required.Independent = independent.Read(fields["independent_approval"], required.Type, r.patterns, r.allowAccount)
 			if required.Independent != nil && required.Independent.SinceRelease {
 				fields["independent_approval"].Fault("Value error, since_last_release is for policies only")
 			}
@@ -93,8 +93,8 @@ func (r *reader) attestations(list yamlfile.Value) []Attestation {
 	return attestations
 }
 
-// anotherAccount counts an expression for machine accounts, of which a template has a limited number.
-func (r *reader) anotherAccount(value yamlfile.Value) bool {
+// allowAccount counts an expression for machine accounts, and reports whether the number is within the limit.
+func (r *reader) allowAccount(value yamlfile.Value) bool {
 	r.accounts++
 	if r.accounts == maxAccounts+1 {
 		value.Fault(fmt.Sprintf("A template has at most %d machine accounts", maxAccounts))
@@ -102,10 +102,10 @@ func (r *reader) anotherAccount(value yamlfile.Value) bool {
 	return r.accounts <= maxAccounts
 }
 
-// names are those that a list has given already.
+// names are the names of a list's previous entries.
 type names map[string]bool
 
-// name reads the name of an entry, which no other of its list has.
+// name reads the name of an entry, which must be unique in its list.
 func (r *reader) name(value yamlfile.Value, taken names) string {
 	name, ok := value.Text()
 	switch {

@@ -11,39 +11,39 @@ import (
 // AnyType is the type of a requirement that any attestation fulfils.
 const AnyType = "*"
 
-// Template says what a trail must hold.
+// Template has the artifacts and attestations that a trail must have.
 type Template struct {
 	Version int   `json:"version"`
 	Trail   Trail `json:"trail"`
 }
 
-// Trail lists what is required of the trail itself and of its artifacts.
+// Trail has the required attestations of the trail itself, and the required artifacts.
 type Trail struct {
 	Attestations []Attestation `json:"attestations"`
 	Artifacts    []Artifact    `json:"artifacts"`
 }
 
-// Artifact is an artifact that a trail must hold, by its reference name.
+// Artifact is a required artifact, by its reference name.
 type Artifact struct {
 	Name         string        `json:"name"`
 	Attestations []Attestation `json:"attestations"`
 }
 
-// Attestation is an attestation that must be there.
+// Attestation is a required attestation.
 type Attestation struct {
 	Name string `json:"name"`
 	// Type is a built-in type, custom:<name>, or AnyType.
 	Type string `json:"type"`
-	// Independent asks for approvals of a pull request, nil for none.
+	// Independent requires approvals of a pull request, nil for none.
 	Independent *independent.ApprovalRule `json:"independent_approval,omitempty"`
-	// Separated asks that whoever makes a decision neither wrote nor approved the code.
+	// Separated requires that whoever makes a decision neither wrote nor approved the code.
 	Separated bool `json:"separation_of_duties,omitempty"`
 }
 
-// FourEyes reports whether others than the authors have to have approved or decided.
+// FourEyes reports whether the attestation requires independent approval or the separation of duties.
 func (a Attestation) FourEyes() bool { return a.Independent != nil || a.Separated }
 
-// Artifact returns what is required of the artifact of that name.
+// Artifact returns the required artifact of a name.
 func (t *Template) Artifact(name string) (Artifact, bool) {
 	for _, artifact := range t.Trail.Artifacts {
 		if artifact.Name == name {
@@ -53,7 +53,7 @@ func (t *Template) Artifact(name string) (Artifact, bool) {
 	return Artifact{}, false
 }
 
-// FourEyes reports whether an attestation asks for them.
+// FourEyes reports whether a required attestation has FourEyes.
 func (t *Template) FourEyes() bool {
 	return slices.ContainsFunc(t.Trail.Attestations, Attestation.FourEyes) ||
 		slices.ContainsFunc(t.Trail.Artifacts, func(a Artifact) bool { return slices.ContainsFunc(a.Attestations, Attestation.FourEyes) })
@@ -67,8 +67,8 @@ func (a Attestation) Fits(kind string) bool {
 // Empty is the content of the template that requires nothing.
 const Empty = "version: 1\n"
 
-// MaxSize is the greatest template, in bytes: some 20,000 requirements.
+// MaxSize bounds a template, in bytes: some 20,000 requirements.
 const MaxSize = 1 << 20
 
-// ID is the id of a template, which follows from its content.
+// ID is the id of a template, derived from its content.
 func ID(content []byte) string { return evidence.DerivedID(content) }

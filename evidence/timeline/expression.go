@@ -9,16 +9,16 @@ import (
 	"attestry/evidence"
 )
 
-// Expression picks a snapshot, by number or by a point in time (docs/semantics.md 11.4).
+// Expression names a snapshot, by number or by a time (docs/semantics.md 11.4).
 type Expression struct {
-	// Number counts from 1, or if negative from the latest. It is 0 where a time picks.
+	// Number counts from 1, or if negative from the latest. It is 0 with a time.
 	Number int64
-	// moment gives the point in time, in Unix seconds, by the time now; nil picks by number.
+	// moment returns the time in Unix seconds, relative to now; nil with a number.
 	moment func(now time.Time) float64
 	text   string
 }
 
-// The expressions that are meant where none is given.
+// The default expressions.
 var (
 	First  = Expression{Number: 1, text: "#1"}
 	Latest = Expression{Number: -1}
@@ -27,7 +27,7 @@ var (
 // String is the expression as it was sent, such as `#5`, `~3` or `@{now}`; "" for the latest.
 func (e Expression) String() string { return e.text }
 
-// At is the point in time that picks the snapshot, in Unix seconds; false when it is picked by number.
+// At is the time of the expression in Unix seconds; false if it has a number.
 func (e Expression) At(now time.Time) (float64, bool) {
 	if e.moment == nil {
 		return 0, false
@@ -35,7 +35,7 @@ func (e Expression) At(now time.Time) (float64, bool) {
 	return e.moment(now), true
 }
 
-// ParseExpression reads the path form: `N`, `-N`, `#N`, `~N` and `@{…}`. The error is the contract's.
+// ParseExpression reads the path form: `N`, `-N`, `#N`, `~N` and `@{…}`. The error is that of the API.
 func ParseExpression(text string) (Expression, error) {
 	parsed, ok := parseExpression(text)
 	if !ok {
@@ -44,7 +44,7 @@ func ParseExpression(text string) (Expression, error) {
 	return parsed, nil
 }
 
-// ParseSnappish reads an environment's name with at most one of `#N`, `~N` and `@{…}` behind it.
+// ParseSnappish reads an environment's name that is followed by at most one of `#N`, `~N` and `@{…}`.
 func ParseSnappish(text string) (environment string, e Expression, err error) {
 	start := strings.IndexAny(text, "#~@")
 	if start < 0 {
@@ -70,8 +70,8 @@ func parseExpression(text string) (Expression, bool) {
 		parsed.text = text
 		return parsed, closed && known
 	}
-	if behind, ok := strings.CutPrefix(text, "~"); ok {
-		n, err := strconv.ParseUint(behind, 10, 63)
+	if digits, ok := strings.CutPrefix(text, "~"); ok {
+		n, err := strconv.ParseUint(digits, 10, 63)
 		return Expression{Number: -1 - int64(n), text: text}, err == nil && n < math.MaxInt64
 	}
 	digits := strings.TrimPrefix(text, "#")
@@ -79,12 +79,12 @@ func parseExpression(text string) (Expression, bool) {
 	return Expression{Number: n, text: "#" + digits}, err == nil && digits[0] != '+'
 }
 
-// parseMoment reads what is between `@{` and `}`. `now` is the latest snapshot, even with a later time.
+// parseMoment reads the text between `@{` and `}`. `now` is the latest snapshot, even if its time is later.
 func parseMoment(text string) (Expression, bool) {
 	if strings.EqualFold(text, "now") {
 		return Latest, true
 	}
-	// A timestamp is in UTC, with or without a Z, and has no longer form.
+	// A timestamp is in UTC, with or without a Z, in whole seconds.
 	const layout = "2006-01-02T15:04:05"
 	timestamp := strings.TrimSuffix(text, "Z")
 	if at, err := time.Parse(layout, timestamp); err == nil && len(timestamp) == len(layout) {
@@ -94,7 +94,7 @@ func parseMoment(text string) (Expression, bool) {
 	return Expression{moment: func(now time.Time) float64 { return unit(now, count) }}, ok
 }
 
-// span goes back from now by a number of units; it gives Unix seconds.
+// span subtracts a number of units from now and returns Unix seconds.
 type span func(now time.Time, count uint64) float64
 
 // spans are the units by name, in the singular.
@@ -114,18 +114,18 @@ func parseAgo(text string) (count uint64, unit span, ok bool) {
 	return count, unit, ago && known && err == nil && count > 0
 }
 
-// secondsBack counts in floats, which do not overflow.
+// secondsBack makes a span of seconds. It uses floats, which do not overflow.
 func secondsBack(length float64) span {
 	return func(now time.Time, count uint64) float64 { return evidence.Seconds(now) - float64(count)*length }
 }
 
-// longAgo is how many months back lie before any snapshot.
-const longAgo = 12 * 10_000
+// maxMonths bounds monthsBack. So long ago there were no snapshots.
+const maxMonths = 12 * 10_000
 
-// monthsBack goes back by the calendar. Where the month has no such day it takes its last one.
+// monthsBack subtracts calendar months. If the month has no such day, it uses the last day.
 func monthsBack(now time.Time, count uint64) float64 {
 	now = now.UTC()
-	at := now.AddDate(0, -int(min(count, longAgo)), 0)
+	at := now.AddDate(0, -int(min(count, maxMonths)), 0)
 	if at.Day() != now.Day() {
 		at = at.AddDate(0, 0, -at.Day())
 	}

@@ -9,27 +9,27 @@ import (
 	"attestry/evidence"
 )
 
-// Moment is one end of a part of an event log (docs/semantics.md 13.1): a snapshot, whose events
-// belong to the part, or a time, which bounds the times of the events.
+// Moment is one end of an interval of an event log (docs/semantics.md 13.1): a snapshot, whose events are included, or
+// a bound of the events' times.
 type Moment struct {
-	// Snapshot picks a snapshot; nil for a time.
+	// Snapshot is nil for a time.
 	Snapshot *Expression
 	// At is the time in Unix seconds, 0 with Snapshot.
 	At float64
 }
 
-// Beginning is where an event log begins, by default.
+// Beginning is the default start of an interval.
 func Beginning() Moment { return Moment{Snapshot: new(First)} }
 
-// End is where an event log ends, by default.
+// End is the default end of an interval.
 func End() Moment { return Moment{Snapshot: new(Latest)} }
 
 // At is a time in Unix seconds.
 func At(seconds float64) Moment { return Moment{At: seconds} }
 
-// ParseMoment reads an end: a snapshot expression of the path form, NOW, a span of time
-// back from now (`1hour`, `2days`, `30mins`), or a time in Unix seconds or ISO 8601
-// (docs/semantics.md 11.5). NOW is the latest snapshot. The error is the contract's.
+// ParseMoment reads an end: a snapshot expression of the path form, NOW, a time before now (`1hour`, `2days`,
+// `30mins`), or a time in Unix seconds or ISO 8601 (docs/semantics.md 11.5). NOW is the latest snapshot. The error is
+// that of the API.
 func ParseMoment(text string, now time.Time) (Moment, error) {
 	if at, ok := parseSeconds(text); ok {
 		return At(at), nil
@@ -53,8 +53,8 @@ func ParseMoment(text string, now time.Time) (Moment, error) {
 	return Moment{Snapshot: &expression}, nil
 }
 
-// ParseMoments reads two ends with `..` between them; one that is left out is the log's own. One
-// snapshot expression, or NOW, without `..` is both ends: the events of that snapshot.
+// ParseMoments reads two ends with `..` between them; an end that is left out has its default. A snapshot expression or
+// NOW without `..` is both ends: the events of that snapshot.
 func ParseMoments(text string, now time.Time) (start, end Moment, err error) {
 	start, end = Beginning(), End()
 	from, to, ranged := strings.Cut(text, "..")
@@ -87,8 +87,7 @@ func invalidMoment(text string) error {
 	return evidence.NewError(evidence.Invalid, "Invalid interval value: "+text)
 }
 
-// Ends gives the numbers of the snapshots of two ends, 0 for a time. Numbers in the wrong order
-// change places. One that no snapshot has is the contract's NotFound.
+// Ends returns the numbers of the snapshots of two ends in ascending order, 0 for a time. A missing one is NotFound.
 func (t *Timeline) Ends(start, end Moment) (first, last int64, err error) {
 	if start.Snapshot != nil {
 		first, err = t.side(*start.Snapshot)
@@ -102,7 +101,7 @@ func (t *Timeline) Ends(start, end Moment) (first, last int64, err error) {
 	return first, last, err
 }
 
-// leastSeconds is where times in Unix seconds begin; smaller numbers are those of snapshots.
+// leastSeconds is the least time in Unix seconds. Smaller numbers are those of snapshots.
 const leastSeconds = 1e9
 
 func parseSeconds(text string) (float64, bool) {
@@ -113,7 +112,7 @@ func parseSeconds(text string) (float64, bool) {
 	return seconds, err == nil && seconds >= leastSeconds && !math.IsInf(seconds, 0)
 }
 
-// backUnits are the units of plain spans, in the singular, and what is short for them.
+// backUnits are the units of times before now, in the singular, with abbreviations.
 var backUnits = map[string]span{
 	"s": secondsBack(1), "sec": secondsBack(1), "second": secondsBack(1),
 	"m": secondsBack(60), "min": secondsBack(60), "minute": secondsBack(60),
@@ -123,7 +122,7 @@ var backUnits = map[string]span{
 	"month": spans["month"],
 }
 
-// parseBack goes back from now by a number and a unit; a blank may be between them.
+// parseBack reads a number and a unit, with an optional blank between them, and subtracts them from now.
 func parseBack(text string, now time.Time) (float64, bool) {
 	name := strings.TrimLeft(text, "0123456789")
 	count, err := strconv.ParseUint(text[:len(text)-len(name)], 10, 64)

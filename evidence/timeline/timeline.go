@@ -7,18 +7,18 @@ import (
 	"attestry/evidence"
 )
 
-// Timeline is what expressions are resolved against: the snapshots of an environment at one time.
+// Timeline resolves expressions to the snapshots that an environment has at one time.
 type Timeline struct {
-	// Org and Environment are names, for the error when there is no such snapshot.
+	// Org and Environment are names, for errors.
 	Org, Environment string
-	// Latest is the number of the last snapshot, 0 when there is none.
+	// Latest is the number of the last snapshot, 0 if there is none.
 	Latest int64
 	Now    time.Time
-	// InForce looks up the snapshot in force at a time in Unix seconds; 0 before the first.
+	// InForce returns the number of the snapshot at a time in Unix seconds; 0 before the first.
 	InForce func(at float64) (int64, error)
 }
 
-// Resolve gives the number of the snapshot that an expression picks, or the contract's NotFound.
+// Resolve returns the number of the snapshot of an expression, or the API's NotFound.
 func (t *Timeline) Resolve(e Expression) (int64, error) {
 	number, err := t.locate(e)
 	if err != nil {
@@ -32,7 +32,7 @@ func (t *Timeline) Resolve(e Expression) (int64, error) {
 	return number, nil
 }
 
-// locate gives the number that an expression stands for, 0 for a time before the first snapshot.
+// locate returns the number of an expression, which may not exist; 0 for a time before the first snapshot.
 func (t *Timeline) locate(e Expression) (int64, error) {
 	at, timed := e.At(t.Now)
 	switch {
@@ -40,7 +40,7 @@ func (t *Timeline) locate(e Expression) (int64, error) {
 		return 0, nil
 	case timed:
 		number, err := t.InForce(at)
-		// One that was made since Latest was read does not count.
+		// Snapshots that were made after Latest was read do not count.
 		return min(number, t.Latest), err
 	case e.Number < 0:
 		return e.Number + t.Latest + 1, nil
@@ -49,12 +49,12 @@ func (t *Timeline) locate(e Expression) (int64, error) {
 	}
 }
 
-// Interval reads `a..b` and gives the numbers of the first and the last snapshot of the range, first > last when it is
-// empty. Each side is an expression of the path form or NOW, in either order. One that is left out takes its default, and
-// an empty text is `1..NOW`. One expression without `..` is the range of that snapshot.
+// Interval reads `a..b` and returns the numbers of the first and the last snapshot of the range; first > last if it is
+// empty. The sides are expressions of the path form or NOW, in any order. A side that is left out has its default, so
+// an empty text is `1..NOW`. An expression without `..` is the range of that snapshot.
 //
-// A number that no snapshot has is the contract's NotFound, as in Resolve. But the default sides in an environment without
-// snapshots give an empty range, and a range may begin at a time before the first snapshot.
+// A missing snapshot is the API's NotFound, as in Resolve. But the default sides in an environment without snapshots
+// are an empty range, and a range may begin at a time before the first snapshot.
 func (t *Timeline) Interval(text string) (begin, end int64, err error) {
 	from, to, ranged := strings.Cut(text, "..")
 	if !ranged {
@@ -80,7 +80,7 @@ func parseSide(text string, absent Expression) (Expression, bool) {
 	}
 }
 
-// side is Resolve for one side of a range; 0 lies before the first snapshot.
+// side is Resolve for one side of a range; 0 is before the first snapshot.
 func (t *Timeline) side(e Expression) (int64, error) {
 	if t.Latest == 0 && (e.Number == First.Number || e.Number == Latest.Number) {
 		return 0, nil

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// Checkpoint is the state of a log that was signed.
+// Checkpoint is the signed state of a log.
 type Checkpoint struct {
 	Origin string
 	Size   int64
@@ -25,7 +25,7 @@ func (k Keys) Sign(origin string, tree *Tree) (string, error) {
 	return k.SignText(origin, fmt.Sprintf("%s\n%d\n%s\n", origin, tree.Size, base64.StdEncoding.EncodeToString(root[:])))
 }
 
-// SignText signs a text, which ends with a line break and is no checkpoint, in the name of an origin.
+// SignText signs a text that is not a checkpoint, in the name of an origin. The text must end with a line break.
 func (k Keys) SignText(origin, text string) (string, error) {
 	verifiers, err := k.Verifiers(origin)
 	if err != nil {
@@ -43,8 +43,7 @@ func (k Keys) SignText(origin, text string) (string, error) {
 	return string(signed), err
 }
 
-// OpenText returns the text of a signed note that one of the verifiers, name+hash+key, has signed, and the names of those
-// that have.
+// OpenText returns the text of a note that one of the verifiers, name+hash+key, has signed, and its signers.
 func OpenText(signed string, verifiers ...string) (text string, signers []string, err error) {
 	known := make([]note.Verifier, 0, len(verifiers))
 	for _, one := range verifiers {
@@ -64,7 +63,7 @@ func OpenText(signed string, verifiers ...string) (text string, signers []string
 	return opened.Text, signers, nil
 }
 
-// OpenCheckpoint reads a checkpoint that one of the verifiers, name+hash+key, has signed in the name of its origin.
+// OpenCheckpoint reads a checkpoint that was signed by one of the verifiers, name+hash+key, in the name of its origin.
 func OpenCheckpoint(signed string, verifiers ...string) (Checkpoint, error) {
 	text, signers, err := OpenText(signed, verifiers...)
 	if err != nil {
@@ -79,7 +78,7 @@ func OpenCheckpoint(signed string, verifiers ...string) (Checkpoint, error) {
 
 var errCheckpoint = errors.New("the text is no checkpoint")
 
-// ParseCheckpoint reads the text of a checkpoint without verifying signatures.
+// ParseCheckpoint reads the text of a checkpoint. It does not verify signatures.
 func ParseCheckpoint(text string) (c Checkpoint, err error) {
 	lines := strings.SplitN(text, "\n", 4)
 	if len(lines) < 4 || lines[0] == "" {
@@ -121,7 +120,7 @@ func (p *Proof) Text() string {
 
 var errProof = errors.New("it is no file of tlog-proof")
 
-// ParseProof reads a file of tlog-proof without verifying it.
+// ParseProof reads a file of tlog-proof. It does not verify it.
 func ParseProof(file string) (p Proof, err error) {
 	head, checkpoint, ok := strings.Cut(file, "\n\n")
 	lines := strings.Split(head, "\n")
@@ -143,8 +142,8 @@ func ParseProof(file string) (p Proof, err error) {
 	return p, nil
 }
 
-// Check proves that a log with a checkpoint has an entry. Whether that is the checkpoint of the proof, and who has signed
-// it, is not examined.
+// Check verifies that a log with a checkpoint has an entry. It does not check that the checkpoint is that of the proof,
+// nor its signatures.
 func (p *Proof) Check(entry []byte, checkpoint *Checkpoint) error {
 	return tlog.CheckRecord(p.Hashes, checkpoint.Size, checkpoint.Root, p.Index, tlog.RecordHash(entry))
 }

@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	// cosignatureV1 is the algorithm of timestamped Ed25519 cosignatures, as it stands in keys (C2SP tlog-cosignature).
+	// cosignatureV1 is the algorithm byte of keys for timestamped Ed25519 cosignatures (C2SP tlog-cosignature).
 	cosignatureV1 = 0x04
 	timestampSize = 8
 )
 
-// WitnessKey is the public key of a witness. It is a note.Verifier of its cosignatures.
+// WitnessKey is the public key of a witness. It is the note.Verifier of cosignatures.
 type WitnessKey struct {
 	name string
 	hash uint32
@@ -46,7 +46,7 @@ func ParseWitnessKey(text string) (WitnessKey, error) {
 // Name is the name of the witness.
 func (k WitnessKey) Name() string { return k.name }
 
-// KeyHash tells the key from others of the name.
+// KeyHash distinguishes keys of the same name.
 func (k WitnessKey) KeyHash() uint32 { return k.hash }
 
 // Verify verifies a cosignature of the text of a note.
@@ -58,8 +58,8 @@ func (k WitnessKey) Verify(text, signature []byte) bool {
 	return ed25519.Verify(k.key, signed, signature[timestampSize:])
 }
 
-// Cosignature returns the line of the witness's signature of a checkpoint from what it answered, the lines of one or more
-// signatures. It is an error if none of them is one of the key.
+// Cosignature returns the line with the witness's signature of a checkpoint. answer is the witness's response, the
+// lines of one or more signatures. It is an error if none is of the key.
 func (k WitnessKey) Cosignature(checkpoint, answer string) (string, error) {
 	text, _, _ := strings.Cut(checkpoint, "\n\n")
 	opened, err := note.Open([]byte(text+"\n\n"+answer), note.VerifierList(k))

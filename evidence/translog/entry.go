@@ -1,5 +1,5 @@
-// Package translog is the format of transparency logs (docs/semantics.md 24): entries, the tree over them, tiles, bundles
-// and checkpoints, as C2SP tlog-tiles, checkpoint and tlog-proof say. It does no I/O.
+// Package translog has the formats of transparency logs (docs/semantics.md 24): entries, the tree over them, tiles,
+// bundles and checkpoints, by C2SP tlog-tiles, checkpoint and tlog-proof. It does no I/O.
 package translog
 
 import (
@@ -12,11 +12,11 @@ import (
 // SaltSize is the size of a salt, in bytes.
 const SaltSize = 16
 
-// Entry is what the log says of a fact: that it existed, and nothing of what it says.
+// Entry is the log's entry of a fact. It reveals nothing of the fact's content.
 type Entry struct {
 	// Version is that of the format of entries.
 	Version int `json:"v"`
-	// Kind is what the fact is, and ID tells it from others of its kind.
+	// Kind is the kind of the fact, and ID is unique among the facts of the kind.
 	Kind string `json:"kind"`
 	ID   string `json:"id"`
 	// Hash commits to the fact: Commitment of its salt and its canonical bytes.
@@ -25,7 +25,7 @@ type Entry struct {
 	Group string `json:"group,omitempty"`
 }
 
-// Text is the entry as it stands in the log.
+// Text is the entry as the log has it.
 func (e Entry) Text() []byte {
 	text, err := json.Marshal(e)
 	if err != nil {
@@ -34,7 +34,7 @@ func (e Entry) Text() []byte {
 	return text
 }
 
-// Commitment is SHA-256(salt ‖ content) in hexadecimal digits. Without the salt, nobody can try contents.
+// Commitment is SHA-256(salt ‖ content) in hexadecimal digits. Without the salt, contents cannot be guessed and tested.
 func Commitment(salt, content []byte) string {
 	hash := sha256.New()
 	hash.Write(salt)
@@ -42,15 +42,15 @@ func Commitment(salt, content []byte) string {
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// GroupSalt is the salt of a group, the key of a trail or the id of an environment. It follows from the secret of the
-// log, and says nothing about other groups.
+// GroupSalt is the salt of a group, which is the key of a trail or the id of an environment. It is derived from the
+// secret of the log, and reveals nothing about other groups.
 func GroupSalt(secret []byte, group string) []byte {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte(group))
 	return mac.Sum(nil)[:SaltSize]
 }
 
-// GroupCommitment is what entries say of a group, "" of none.
+// GroupCommitment is the commitment to a group in entries, "" without a group.
 func GroupCommitment(secret []byte, group string) string {
 	if group == "" {
 		return ""

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/mod/sumdb/note"
 )
 
-// Keys are private keys that sign checkpoints. All of them do, so that a new key can be made known before an old one is
-// dropped.
+// Keys are private keys that sign checkpoints. All of them sign, so that a new key can be published before an old one
+// is removed.
 type Keys []ed25519.PrivateKey
 
 // NewKeyFile makes a key file with a new key.
@@ -22,9 +22,9 @@ func NewKeyFile() ([]byte, error) {
 	return []byte(private + "\n"), err
 }
 
-// ParseKeys reads a key file: a line for each private key in the form of signed notes, PRIVATE+KEY+name+hash+key. Their
-// names do not matter, as each log signs in the name of its origin. Errors go after the name of the file, and do not repeat
-// what is in it.
+// ParseKeys reads a key file: a line for each private key in the form of signed notes, PRIVATE+KEY+name+hash+key. The
+// names are ignored, as each log signs in the name of its origin. Errors continue after the file's name, and do not
+// reveal its content.
 func ParseKeys(file []byte) (Keys, error) {
 	var keys Keys
 	for line := range strings.Lines(string(file)) {
@@ -35,7 +35,7 @@ func ParseKeys(file []byte) (Keys, error) {
 		if _, err := note.NewSigner(line); err != nil {
 			return nil, fmt.Errorf("has as key %d no private key in the form of signed notes, PRIVATE+KEY+name+hash+key", len(keys)+1)
 		}
-		// The library has checked the form: the algorithm, Ed25519, is a byte before the seed.
+		// The library has checked the form: a byte for the algorithm, Ed25519, precedes the seed.
 		key, err := base64.StdEncoding.DecodeString(strings.SplitN(line, "+", 5)[4])
 		if err != nil {
 			return nil, err
@@ -61,8 +61,8 @@ func (k Keys) Verifiers(origin string) ([]string, error) {
 	return verifiers, nil
 }
 
-// ParseVerifiers reads public keys in the form of signed notes, name+hash+key, a line for each. Errors go after the
-// name of the file, and do not repeat what is in it.
+// ParseVerifiers reads public keys in the form of signed notes, name+hash+key, one per line, with errors as in
+// ParseKeys.
 func ParseVerifiers(file string) ([]string, error) {
 	verifiers := slices.Compact(slices.Sorted(slices.Values(strings.Fields(file))))
 	for _, verifier := range verifiers {

@@ -10,29 +10,29 @@ import (
 )
 
 const (
-	// Width is how many hashes a full tile has, and how many entries a full bundle.
+	// Width is the number of hashes in a full tile, and of entries in a full bundle.
 	Width = 1 << Height
-	// Height is how many levels of the tree a tile spans.
+	// Height is the number of levels of the tree that a tile spans.
 	Height = 8
 	// HashSize is the size of a hash, in bytes.
 	HashSize = tlog.HashSize
 )
 
-// Tree is what has to be known of a log to add to it: its size and the hashes of the tiles that are not full.
+// Tree is the state of a log that is needed to append to it: its size and the hashes of the tiles that are not full.
 type Tree struct {
 	Size int64 `json:"size"`
-	// Edge has the hashes of the last tile of each level, one behind the other.
+	// Edge has the concatenated hashes of the last tile of each level.
 	Edge [][]byte `json:"edge"`
 }
 
-// Tile is a full tile: the hashes of a level of the tree, one behind the other.
+// Tile is a full tile: concatenated hashes of a level of the tree.
 type Tile struct {
 	Level  int
 	Number int64
 	Hashes []byte
 }
 
-// Append adds an entry, and returns the tiles that it makes full.
+// Append adds an entry, and returns the tiles that it fills.
 func (t *Tree) Append(text []byte) (full []Tile) {
 	hash := tlog.RecordHash(text)
 	t.Size++
@@ -59,7 +59,7 @@ func (t *Tree) Root() tlog.Hash {
 	var root tlog.Hash
 	empty := true
 	for _, hashes := range t.Edge {
-		// The complete subtrees of a level, from the smallest, which is the last.
+		// The complete subtrees of a level, from the smallest, which is the last one.
 		for count := len(hashes) / tlog.HashSize; count > 0; count &= count - 1 {
 			first := count & (count - 1)
 			part := subtree(hashes[first*tlog.HashSize : count*tlog.HashSize])
@@ -73,7 +73,7 @@ func (t *Tree) Root() tlog.Hash {
 	return root
 }
 
-// Clone is a copy that can be added to.
+// Clone is a copy that shares no memory.
 func (t *Tree) Clone() Tree {
 	edge := make([][]byte, len(t.Edge))
 	for level, hashes := range t.Edge {
@@ -82,7 +82,7 @@ func (t *Tree) Clone() Tree {
 	return Tree{Size: t.Size, Edge: edge}
 }
 
-// subtree is the root over hashes whose number is a power of two.
+// subtree is the root of a number of hashes that is a power of two.
 func subtree(hashes []byte) tlog.Hash {
 	if len(hashes) == tlog.HashSize {
 		return tlog.Hash(hashes)
@@ -91,7 +91,7 @@ func subtree(hashes []byte) tlog.Hash {
 	return tlog.NodeHash(subtree(hashes[:middle]), subtree(hashes[middle:]))
 }
 
-// Bundle is entries as tlog-tiles gives them: each behind its size in two bytes.
+// Bundle encodes entries as tlog-tiles does: each after its size in two bytes.
 func Bundle(texts [][]byte) []byte {
 	var bundle []byte
 	for _, text := range texts {
@@ -115,23 +115,23 @@ func ReadBundle(bundle []byte, count int) ([][]byte, error) {
 	return texts, nil
 }
 
-// Part is a tile of hashes or a bundle of entries, or the beginning of one.
+// Part is a tile of hashes or a bundle of entries, full or partial.
 type Part struct {
 	// Level is that of the hashes; Entries for a bundle.
 	Level  int
 	Number int64
-	// Width is how many hashes or entries are meant.
+	// Width is the number of hashes or entries.
 	Width int
 }
 
 // Entries is the level of bundles.
 const Entries = -1
 
-// ParsePart reads the path of a part behind "tile/", such as "0/x001/067", "1/000.p/5" or "entries/000". ok is false if
-// it is none.
+// ParsePart reads the path of a part after "tile/", such as "0/x001/067", "1/000.p/5" or "entries/000". Others are not
+// ok.
 func ParsePart(path string) (part Part, ok bool) {
 	if strings.HasPrefix(path, "data/") {
-		return Part{}, false // what the library calls bundles
+		return Part{}, false // the library's name of bundles
 	}
 	if rest, bundle := strings.CutPrefix(path, "entries/"); bundle {
 		path = "data/" + rest
@@ -140,7 +140,7 @@ func ParsePart(path string) (part Part, ok bool) {
 	return Part{Level: tile.L, Number: tile.N, Width: tile.W}, err == nil
 }
 
-// Path is the path of the part behind "tile/".
+// Path is the path of the part after "tile/".
 func (p Part) Path() string {
 	path := strings.TrimPrefix(tlog.Tile{H: Height, L: p.Level, N: p.Number, W: p.Width}.Path(), "tile/8/")
 	if rest, bundle := strings.CutPrefix(path, "data/"); bundle {
@@ -149,7 +149,7 @@ func (p Part) Path() string {
 	return path
 }
 
-// Full is the full tile or bundle that begins with the part.
+// Full is the full tile or bundle of the part.
 func (p Part) Full() Part {
 	p.Width = Width
 	return p

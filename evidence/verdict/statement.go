@@ -1,5 +1,4 @@
-// Package verdict writes verdicts on artifacts as SLSA verification summaries in in-toto statements
-// (docs/semantics.md 18.11).
+// Package verdict makes SLSA verification summaries of artifacts, in in-toto statements (docs/semantics.md 18.11).
 package verdict
 
 import (
@@ -12,7 +11,7 @@ import (
 // PayloadType is the media type of a statement in a DSSE envelope.
 const PayloadType = "application/vnd.in-toto+json"
 
-// Verdict says whether an artifact has passed, and by what.
+// Verdict is a verdict on an artifact, with the policies and the evidence that it is based on.
 type Verdict struct {
 	Passed bool
 	// Verifier is the URI of the service, Resource that of the artifact.
@@ -21,13 +20,14 @@ type Verdict struct {
 	Name, Fingerprint string
 	// At is written in whole seconds.
 	At time.Time
-	// PolicyURI identifies what has decided, PolicySum the SHA-256 of the file that it names, "" if it names no file.
+	// PolicyURI identifies the policies, the environment or the flow that decided. PolicySum is the SHA-256 of the
+	// policy file that it names, "" if it names none.
 	PolicyURI, PolicySum string
-	// Policies are those that were applied, in their order.
+	// Policies are the applied policies, in their order.
 	Policies []Policy
-	// AllowlistID is the id of the entry of the allow list that has decided, "" for none.
+	// AllowlistID is the id of the allow list's entry that decided, "" for none.
 	AllowlistID string
-	// Inputs are all attestations that were evaluated, by their entries in the log; none if one of them has no entry.
+	// Inputs are the log entries of all evaluated attestations; none if one of them has no entry.
 	Inputs []Input
 }
 
@@ -35,8 +35,7 @@ type Verdict struct {
 type Input struct {
 	URI    string
 	Digest DigestSet // of the entry
-	// Index is the place of the entry, from 0.
-	Index int64
+	Index  int64     // of the entry, from 0
 }
 
 // Policy is a version of a policy.
@@ -45,7 +44,7 @@ type Policy struct {
 	Version int       `json:"version"`
 	URI     string    `json:"uri"`
 	Digest  DigestSet `json:"digest"`
-	// LogIndex is the place of the version in the log, from 0; nil if it has none.
+	// LogIndex is the index of the version in the log, from 0; nil if it is not in the log.
 	LogIndex *int64 `json:"log_index,omitempty"`
 }
 
@@ -62,7 +61,7 @@ type descriptor struct {
 	Annotations *annotations `json:"annotations,omitempty"`
 }
 
-// annotations are those of what has decided, which has Policies, or of an attestation, which has an index.
+// annotations are those of the policy descriptor, which has Policies, or of an attestation, which has LogIndex.
 type annotations struct {
 	Policies    *[]Policy `json:"policies,omitempty"`
 	AllowlistID string    `json:"allowlist_id,omitempty"`
@@ -91,7 +90,7 @@ type verifier struct {
 	ID string `json:"id"`
 }
 
-// Statement writes the verdict as JSON; the same verdict has the same bytes.
+// Statement is the statement of the verdict as JSON. Equal verdicts have equal bytes.
 func (v *Verdict) Statement() ([]byte, error) {
 	result, level := "FAILED", "FAILED"
 	if v.Passed {

@@ -6,18 +6,18 @@ import (
 )
 
 const (
-	// maxFindings bounds the findings in the text; the count is of all.
+	// maxFindings bounds Error.Findings.
 	maxFindings = 50
-	// MaxShown is how many characters of a wrong value a finding repeats.
+	// MaxShown bounds the invalid value in a finding, in characters.
 	MaxShown = 100
 )
 
-// Error says what is wrong with a file, for whoever wrote it.
+// Error has the faults of a file, for its author.
 type Error struct {
 	Format Format
-	// Findings are the first of them, in the order of their lines.
+	// Findings are the first ones, in the order of their lines.
 	Findings []Finding
-	// Count is how many there are in all, at least one.
+	// Count is the number of all findings, at least one.
 	Count int
 }
 
@@ -26,12 +26,12 @@ type Finding struct {
 	// Location is a path such as trail.artifacts.0.name, "" for the whole file.
 	Location string
 	Line     int // from 1
-	Column   int // from 1; 0 when it is unknown
+	Column   int // from 1; 0 if unknown
 	Text     string
 }
 
-// Error words the findings as clients know them (docs/semantics.md 1.8): a count, then each finding with its location.
-// The count is in the plural, as clients look for "validation errors for Template". Some formats name columns.
+// Error lists the findings in the API's form (docs/semantics.md 1.8): a count, then each finding with its location. The
+// count is always in the plural, as clients search for "validation errors for Template".
 func (e *Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d validation errors for %s", e.Count, e.Format.Name)
@@ -52,7 +52,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// unreadable is the error of a file that is not one YAML document within bounds.
+// unreadable is the error of a file that is not a single YAML document within the bounds.
 func (f Format) unreadable(line int, text string) *Error {
 	return &Error{Format: f, Count: 1, Findings: []Finding{{Line: line, Text: text}}}
 }
@@ -65,7 +65,7 @@ func member(at, key string) string {
 	return at + "." + key
 }
 
-// Shown repeats the beginning of a value, so that it can be found.
+// Shown is the end of a finding: the beginning of the invalid value.
 func Shown(value string) string { return " [input: " + cut(value) + "]" }
 
 func cut(value string) string {

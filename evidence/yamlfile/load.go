@@ -1,4 +1,4 @@
-// Package yamlfile reads the YAML files of users: within bounds, strictly, with the location of each fault.
+// Package yamlfile reads the YAML files of users strictly and within bounds, and locates each fault.
 package yamlfile
 
 import (
@@ -15,26 +15,27 @@ import (
 )
 
 const (
-	// maxIndicators bounds the nodes of a file, each of some hundred bytes; an entry has about ten indicators.
+	// maxIndicators bounds the indicators, and so the nodes of a file, each of some hundred bytes. An entry has about ten.
 	maxIndicators = 300_000
-	// maxLineIndicators bounds those of a line, whose tokens the scanner may hold at once. JSON may have more.
+	// maxLineIndicators bounds the indicators of a line, as the scanner may have all tokens of a line in memory. One-line
+	// JSON may have more: see splitJSON.
 	maxLineIndicators = 20_000
 	// maxDepth bounds nesting; the grammars need less than ten levels.
 	maxDepth = 64
 )
 
-// ByteOrderMark leads the files of some editors; in YAML it means nothing.
+// ByteOrderMark is written by some editors. YAML ignores it.
 var ByteOrderMark = []byte("\uFEFF")
 
-// versionDirective begins some files of YAML 1.2. The library takes that of 1.1 only, which means the same.
+// versionDirective matches the directive of YAML 1.2. The library accepts only that of 1.1, which has the same effect.
 var versionDirective = regexp.MustCompile(`\A((?:[ \t]*(?:#.*)?\r?\n)*%YAML[ \t]+1\.)2\b`)
 
-// tagDirective finds directives that define prefixes of tags, which these files do not have. The library takes the
-// square of their number. A line also ends with the separators of Unicode.
+// tagDirective matches directives that define prefixes of tags. They are refused, because the library's time is
+// quadratic in their number. The line separators of Unicode end a line, too.
 var tagDirective = regexp.MustCompile(`(?:^|[\r\n\x{85}\x{2028}\x{2029}])\x{FEFF}*%TAG`)
 
-// Load parses content into the root of its one YAML document, nil when there is none.
-// Its cost is linear in the size of the content. What is wrong with it is an *Error.
+// Load parses content into the root of its only YAML document, nil if there is none. Its time is linear in the size of
+// the content. Faults of the file are an *Error.
 func (f Format) Load(content []byte) (root *yaml.Node, err error) {
 	content = bytes.TrimPrefix(content, ByteOrderMark)
 	if !utf8.Valid(content) || bytes.IndexByte(content, 0) >= 0 {
@@ -47,10 +48,10 @@ func (f Format) Load(content []byte) (root *yaml.Node, err error) {
 	if isSplit {
 		content = split
 	}
-	if line, ok := plausible(content); !ok {
+	if line, ok := checkIndicators(content); !ok {
 		return nil, f.unreadable(line, f.tooManyParts())
 	}
-	// The library panics where it finds a fault of its own.
+	// The library panics on internal errors.
 	defer func() {
 		if recover() != nil {
 			root, err = nil, f.unreadable(1, "Invalid YAML: the file cannot be parsed")
@@ -79,8 +80,8 @@ func (f Format) Load(content []byte) (root *yaml.Node, err error) {
 	return first.Content[0], nil
 }
 
-// splitJSON puts the members and items of JSON on lines of their own when it is one
-// line with more indicators than a line may have. ok is false for any other content.
+// splitJSON splits JSON of a single line that has too many indicators into a line for each member and item. ok is false
+// for any other content.
 func splitJSON(content []byte) (split []byte, ok bool) {
 	content = bytes.TrimSpace(content)
 	if countIndicators(content) <= maxLineIndicators || bytes.IndexByte(content, '\n') >= 0 {
@@ -98,9 +99,9 @@ func setLine(node *yaml.Node, line int) {
 	}
 }
 
-// plausible reports whether content can be a file within bounds, by the characters that give YAML its structure, and
-// else the line with one too many. Comments count by their lines.
-func plausible(content []byte) (line int, ok bool) {
+// checkIndicators reports whether the number of indicators, the characters that structure YAML, is within bounds, and
+// else the line with one too many. A line, even a comment, counts as one more.
+func checkIndicators(content []byte) (line int, ok bool) {
 	indicators := 0
 	for text := range bytes.Lines(content) {
 		line++
@@ -118,7 +119,7 @@ func plausible(content []byte) (line int, ok bool) {
 	return line, true
 }
 
-// countIndicators leaves out dashes within words, of which names are full. A text in quotes counts once.
+// countIndicators counts indicators. Dashes within words do not count, as names have many. A quoted text counts once.
 func countIndicators(text []byte) int {
 	count, quotes := 0, 0
 	for i, c := range text {

@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// maxReads bounds what aliases may expand a file to, in nodes.
+	// maxReads bounds the nodes of a file after the expansion of aliases.
 	maxReads = 500_000
 
-	// FieldRequired is the fault of a mapping without one of its members.
+	// FieldRequired is the finding for a missing member of a mapping.
 	FieldRequired = "Field required"
 )
 
@@ -26,7 +26,7 @@ const (
 type Format struct {
 	// Name begins with a capital letter, such as Template.
 	Name string
-	// Columns makes errors name columns beside lines.
+	// Columns is true if errors have columns.
 	Columns bool
 }
 
@@ -34,7 +34,7 @@ func (f Format) tooManyParts() string {
 	return "The " + strings.ToLower(f.Name) + " has too many parts"
 }
 
-// Faults collects what is wrong with the values of a file.
+// Faults collects the faults of a file's values.
 type Faults struct {
 	faults Error
 	reads  int
@@ -42,20 +42,20 @@ type Faults struct {
 
 // Value is a value of a file, with its location.
 type Value struct {
-	// Node is nil if the value is left out.
+	// Node is nil if the value is absent.
 	Node   *yaml.Node
 	parent *yaml.Node
 	at     string
 	faults *Faults
 }
 
-// Root is the value of the whole file, and collects what is wrong with it.
+// Root is the value of the whole file, with the collector of its faults.
 func (f Format) Root(node *yaml.Node) (Value, *Faults) {
 	faults := &Faults{faults: Error{Format: f}}
 	return Value{Node: node, faults: faults}, faults
 }
 
-// Err is an *Error with what was found, nil when nothing was.
+// Err is an *Error with the faults, or nil.
 func (f *Faults) Err() error {
 	if f.faults.Count == 0 {
 		return nil
@@ -81,8 +81,8 @@ func (f *Faults) add(node *yaml.Node, at, text string) {
 	f.faults.Findings = append(f.faults.Findings, finding)
 }
 
-// within spends one of the reads that a file may take, which only aliases can use up.
-func (f *Faults) within(node *yaml.Node) bool {
+// countRead counts the read of a node and reports whether the number is within maxReads. Only aliases can exceed it.
+func (f *Faults) countRead(node *yaml.Node) bool {
 	f.reads++
 	if f.reads == maxReads+1 {
 		f.add(node, "", f.faults.Format.tooManyParts())
@@ -90,7 +90,7 @@ func (f *Faults) within(node *yaml.Node) bool {
 	return f.reads <= maxReads
 }
 
-// Fault notes what is wrong with a value; one that is left out is a fault of what it should be in.
+// Fault adds a fault of a value. The fault of an absent value is at its parent.
 func (v Value) Fault(text string) {
 	if v.Node == nil {
 		v.Node = v.parent
@@ -98,7 +98,7 @@ func (v Value) Fault(text string) {
 	v.faults.add(v.Node, v.at, text)
 }
 
-// Text reads a required text. Numbers and words such as true are none: they need quotes.
+// Text reads a required text. Numbers and words such as true need quotes.
 func (v Value) Text() (string, bool) {
 	if v.Node == nil {
 		v.Fault(FieldRequired)
@@ -127,15 +127,15 @@ func (v Value) BoundedText(most int) string {
 	return text
 }
 
-// TooLong notes that a text has more characters than it may have.
+// TooLong adds the fault of a text with more than most characters.
 func (v Value) TooLong(text string, most int) {
 	v.Fault(fmt.Sprintf("String should have at most %d characters", most) + Shown(text))
 }
 
-// attestationTypes are those that a file may name, beside custom:<name>; * stands for any.
+// attestationTypes are the types in files other than custom:<name>; * matches any.
 var attestationTypes = append(attestation.Names(), "*")
 
-// AttestationType reads a required type of attestations, the name of which has at most so many characters.
+// AttestationType reads a required type of attestations, whose name has at most most characters.
 func (v Value) AttestationType(most int) string {
 	kind, ok := v.Text()
 	name, custom := strings.CutPrefix(kind, evidence.CustomPrefix)
@@ -149,13 +149,13 @@ func (v Value) AttestationType(most int) string {
 	return kind
 }
 
-// isText reports whether a scalar is a text. Dates are names as well, and so are 08 and 1e3, which may begin a
-// commit: in YAML 1.1, as clients read it, a number with fraction or exponent has a point.
+// isText reports whether a scalar is a text. Dates can be names, and so can 08 and 1e3, which may be the beginning of a
+// commit: clients use YAML 1.1, where a number with a fraction or an exponent has a point.
 func isText(node *yaml.Node) bool {
 	return node.Tag == "!!str" || node.Tag == "!!timestamp" || node.Tag == "!!float" && !strings.Contains(node.Value, ".")
 }
 
-// Bool reads a boolean; one that is left out is absent.
+// Bool reads a boolean. absent is the default.
 func (v Value) Bool(absent bool) (result bool) {
 	value := v.Resolve()
 	if value.Node == nil {
@@ -167,7 +167,7 @@ func (v Value) Bool(absent bool) (result bool) {
 	return result
 }
 
-// Int reads a whole number between two; one that is left out is absent.
+// Int reads a whole number from least to most. absent is the default.
 func (v Value) Int(absent, least, most int) (result int) {
 	value := v.Resolve()
 	if value.Node == nil {
@@ -186,7 +186,7 @@ func (v Value) IsMapping() bool {
 	return resolved.Node != nil && resolved.Node.Kind == yaml.MappingNode
 }
 
-// List returns the items of a list; one that is left out is empty.
+// List returns the items of a list. An absent list is empty.
 func (v Value) List() []Value {
 	v = v.Resolve()
 	if v.Node == nil {
@@ -203,7 +203,7 @@ func (v Value) List() []Value {
 	return items
 }
 
-// Mapping returns a mapping's values by key, all of which must be known; ok is false for other nodes.
+// Mapping returns a mapping's values by key. Other keys than known are faults. ok is false for other nodes.
 func (v Value) Mapping(kind string, known ...string) (fields map[string]Value, ok bool) {
 	mapping := v.Resolve()
 	if mapping.Node == nil || mapping.Node.Kind != yaml.MappingNode {
@@ -220,7 +220,7 @@ func (v Value) Mapping(kind string, known ...string) (fields map[string]Value, o
 		key, value := pair[0].Value, Value{Node: pair[1]}
 		field, isKnown := fields[key]
 		switch {
-		case !v.faults.within(value.Node):
+		case !v.faults.countRead(value.Node):
 			return nil, false
 		case pair[0].Kind != yaml.ScalarNode || !isKnown:
 			v.faults.add(pair[0], member(v.at, cut(key)), "Extra inputs are not permitted"+value.Shown())
@@ -234,11 +234,11 @@ func (v Value) Mapping(kind string, known ...string) (fields map[string]Value, o
 	return fields, true
 }
 
-// Resolve follows aliases, within the budget of reads. A value that cannot be read is a fault, and then left out.
+// Resolve follows aliases, within maxReads. A value that cannot be read is a fault and becomes absent.
 func (v Value) Resolve() Value {
 	for v.Node != nil {
 		switch {
-		case !v.faults.within(v.Node):
+		case !v.faults.countRead(v.Node):
 			v.Node = nil
 			return v
 		case v.Node.Style&yaml.TaggedStyle != 0:
@@ -253,10 +253,10 @@ func (v Value) Resolve() Value {
 	return v
 }
 
-// IsAbsent reports whether a value is left out or null.
+// IsAbsent reports whether a value is absent or null.
 func (v Value) IsAbsent() bool { return v.Node == nil || v.Node.Tag == "!!null" }
 
-// Shown repeats a value that is wrong, when it is a scalar on one line.
+// Shown is the end of a finding about the value, if that is a scalar on one line.
 func (v Value) Shown() string {
 	switch {
 	case v.IsAbsent():

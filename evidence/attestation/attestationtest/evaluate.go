@@ -1,4 +1,4 @@
-// Package attestationtest judges payloads for tests in one process, where the service does so in a child process.
+// Package attestationtest evaluates payloads in the process of a test. The service does so in a child process.
 package attestationtest
 
 import (
@@ -7,7 +7,8 @@ import (
 	"attestry/evidence/attestation"
 )
 
-// Evaluate judges a payload by a definition. The errors are those of attestation.CompileSchema and attestation.EvaluateBy.
+// Evaluate evaluates a payload by a definition, with the errors of attestation.CompileSchema and
+// attestation.EvaluateBy.
 func Evaluate(definition attestation.Definition, data json.RawMessage) (attestation.Verdict, error) {
 	if definition.Schema == nil {
 		return attestation.EvaluateBy(nil, definition.Rules, data)
