@@ -8,11 +8,10 @@ import (
 	"strings"
 )
 
-// off switches a listener off.
+// off is the value that disables a listener.
 const off = "off"
 
-// Address is a host:port to listen on, "" for none. The host may be left out, for
-// all interfaces; port 0 takes a free one.
+// Address is a host:port to listen on, "" for none. No host means all interfaces, port 0 any free port.
 type Address string
 
 // UnmarshalText reads an address, or "off".
@@ -32,7 +31,7 @@ func (a *Address) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// URL is where a browser on the same machine finds the address.
+// URL returns the URL of the address for a browser on the same machine.
 func (a Address) URL() BaseURL {
 	host, port, err := net.SplitHostPort(string(a))
 	if err != nil {
@@ -44,7 +43,7 @@ func (a Address) URL() BaseURL {
 	return BaseURL("http://" + net.JoinHostPort(host, port))
 }
 
-// BaseURL is the scheme and host of links, without a slash at the end.
+// BaseURL is the scheme and host of links, without a trailing slash.
 type BaseURL string
 
 // UnmarshalText reads a base address.

@@ -18,20 +18,20 @@ import (
 )
 
 const (
-	// maxBootstrapBytes bounds the file: thousands of users fit in.
+	// maxBootstrapBytes is enough for thousands of users.
 	maxBootstrapBytes = 1 << 20
-	// defaultKeyDescription names keys for which the file has no description.
+	// defaultKeyDescription is the description of a key for which the file has none.
 	defaultKeyDescription = "bootstrap"
 )
 
-// ParseBootstrap reads a bootstrap file; name is the file's, for faults. Unknown keys, anchors and aliases are refused.
-// Its error is Faults of the form "file:line: reason"; except in what is no YAML at all, all are found at once.
+// ParseBootstrap parses the bootstrap file called name. It refuses unknown keys, anchors and aliases. Its error is Faults of
+// the form "file:line: reason": all faults of the file, or only the syntax error of one that is not YAML.
 func ParseBootstrap(name string, data []byte) (identity.Bootstrap, error) {
 	if len(data) > maxBootstrapBytes {
 		return identity.Bootstrap{}, Faults{fmt.Sprintf("%s: is longer than 1 MiB", name)}
 	}
-	// The parser would put a replacement character, and so another key, in its place.
-	if line := lineOfBrokenText(data); line > 0 {
+	// The parser would replace an invalid byte by U+FFFD, which would change a key.
+	if line := invalidUTF8Line(data); line > 0 {
 		return identity.Bootstrap{}, Faults{fmt.Sprintf("%s:%d: is not UTF-8", name, line)}
 	}
 	docs, err := loadYAML(data)
@@ -45,11 +45,11 @@ func ParseBootstrap(name string, data []byte) (identity.Bootstrap, error) {
 		hooks:      map[evidence.Secret]int{},
 	}
 	declared := r.documents(docs)
-	return declared, r.all()
+	return declared, r.err()
 }
 
-// lineOfBrokenText returns the first line that is not UTF-8, or 0.
-func lineOfBrokenText(data []byte) int {
+// invalidUTF8Line returns the number of the first line that is not UTF-8, or 0.
+func invalidUTF8Line(data []byte) int {
 	number := 0
 	for line := range bytes.Lines(data) {
 		number++
@@ -61,7 +61,7 @@ func lineOfBrokenText(data []byte) int {
 }
 
 func loadYAML(data []byte) (docs []*yaml.Node, err error) {
-	// The library panics where it finds a fault of its own.
+	// The library panics on its own bugs.
 	defer func() {
 		if recover() != nil {
 			docs, err = nil, errors.New("the file cannot be parsed")
@@ -83,7 +83,7 @@ func loadYAML(data []byte) (docs []*yaml.Node, err error) {
 	}
 }
 
-// syntaxFault leaves out what the library would quote: it may be a key.
+// syntaxFault omits the text that the library quotes: it may be a key.
 func syntaxFault(name string, err error) string {
 	var fault *yaml.LoadError
 	if !errors.As(err, &fault) {
@@ -92,15 +92,15 @@ func syntaxFault(name string, err error) string {
 	return fmt.Sprintf("%s:%d: is not YAML: %s", name, max(fault.Mark.Line, 1), quotedText.ReplaceAllString(fault.Message, ""))
 }
 
-// quotedText finds what a message quotes of a file: more than one character.
+// quotedText matches text of the file in a message: a quotation of more than one character.
 var quotedText = regexp.MustCompile(`(?s) ['"][^'"]{2,}['"]`)
 
 type bootstrapReader struct {
 	yamlReader
-	lines   map[string]int          // where a user or an organization was declared
-	secrets map[evidence.Secret]int // where a key was declared
-	hooks   map[evidence.Secret]int // where the uid of a webhook was declared
-	users   map[string]bool
+	lines   map[string]int          // the line of each user and organization
+	secrets map[evidence.Secret]int // the line of each key
+	hooks   map[evidence.Secret]int // the line of each webhook's uid
+	users   map[string]bool         // false for an absent user
 }
 
 func (r *bootstrapReader) documents(docs []*yaml.Node) identity.Bootstrap {
@@ -149,15 +149,15 @@ func (r *bootstrapReader) user(node *yaml.Node) identity.DeclaredUser {
 	if user.Absent && len(fields) > 2 {
 		r.fault(node, "of an absent user there can be only the name")
 	}
-	made := map[string]bool{}
+	described := map[string]bool{} // keys without a secret, which the service generates, by their descriptions
 	for _, item := range r.sequence(fields["api_keys"]) {
 		faults := len(r.faults)
 		key := r.key(item)
 		if key.Secret == "" && len(r.faults) == faults {
-			if made[key.Description] {
+			if described[key.Description] {
 				r.fault(item, "a second key to be made with the same description: give each its own")
 			}
-			made[key.Description] = true
+			described[key.Description] = true
 		}
 		user.Keys = append(user.Keys, key)
 	}
@@ -240,7 +240,7 @@ func (r *bootstrapReader) organization(node *yaml.Node) identity.DeclaredOrganiz
 	return org
 }
 
-// beta reads whether an organization has the beta features, nil if the file does not say.
+// beta reads the setting of the beta features, nil if the file does not have it.
 func (r *bootstrapReader) beta(node *yaml.Node) *bool {
 	if node == nil {
 		return nil
@@ -248,7 +248,7 @@ func (r *bootstrapReader) beta(node *yaml.Node) *bool {
 	return new(r.boolean(node))
 }
 
-// member reads a member: a role, or a mapping that says that there is to be none.
+// member reads a member: a role, or a mapping with the state absent, which removes the member.
 func (r *bootstrapReader) member(one entry, org *identity.DeclaredOrganization) {
 	name := one.key.Value
 	if _, twice := org.Members[name]; twice || slices.Contains(org.AbsentMembers, name) {
@@ -273,7 +273,7 @@ func (r *bootstrapReader) member(one entry, org *identity.DeclaredOrganization) 
 	org.Members[name] = role
 }
 
-// absent reports whether the state of a user, a member or a key is absent: it is to be removed.
+// absent reports whether the state is absent, which removes the user, the member or the key.
 func (r *bootstrapReader) absent(node *yaml.Node) bool {
 	state, ok := r.text(node)
 	if ok && state != "absent" {
@@ -282,7 +282,7 @@ func (r *bootstrapReader) absent(node *yaml.Node) bool {
 	return state == "absent"
 }
 
-// name reads the required name of a user or an organization, which share one room.
+// name reads the required name of a user or an organization, which share a namespace.
 func (r *bootstrapReader) name(parent, node *yaml.Node, kind string, check func(string) error) string {
 	if node == nil {
 		r.fault(parent, "%s lacks a name", kind)

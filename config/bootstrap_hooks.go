@@ -12,9 +12,8 @@ import (
 )
 
 var (
-	// A uid is a segment of an address, and needs no escapes.
-	hookUID = regexp.MustCompile(`^[A-Za-z0-9_-]*$`)
-	// A part of the name of a flow.
+	// hookUID matches a segment of a URL that needs no escapes.
+	hookUID      = regexp.MustCompile(`^[A-Za-z0-9_-]*$`)
 	flowNamePart = regexp.MustCompile(`^[a-zA-Z0-9._~-]*$`)
 )
 

@@ -22,10 +22,10 @@ const (
 // HTTPS reports whether the API is served over HTTPS.
 func (h *HTTP) HTTPS() bool { return h.TLSCertFile != "" }
 
-// TLSFiles are the files that TLS reads.
+// TLSFiles returns the paths of the files that TLS reads.
 func (h *HTTP) TLSFiles() []string { return []string{h.TLSCertFile, h.TLSKeyFile, h.TLSClientCAFile} }
 
-// TLS is how the API is served over HTTPS, as its files are now.
+// TLS reads the files and returns the TLS configuration of the API.
 func (h *HTTP) TLS() (*tls.Config, error) {
 	certificate, err := tls.LoadX509KeyPair(h.TLSCertFile, h.TLSKeyFile)
 	if err != nil {
@@ -53,7 +53,7 @@ func readAuthorities(file string) (*x509.CertPool, error) {
 	return authorities, nil
 }
 
-// URL is where a browser on the same machine finds the API at an address.
+// URL returns the URL of the API at an address for a browser on the same machine.
 func (h *HTTP) URL(at Address) BaseURL {
 	if rest, ok := strings.CutPrefix(string(at.URL()), "http://"); ok && h.HTTPS() {
 		return BaseURL("https://" + rest)
@@ -61,7 +61,7 @@ func (h *HTTP) URL(at Address) BaseURL {
 	return at.URL()
 }
 
-// ClientAccounts are the service accounts that certificates of clients speak for, by a name in the certificate.
+// ClientAccounts maps a name in a client certificate to the service account that it authenticates.
 type ClientAccounts map[string]ClientAccount
 
 // ClientAccount is a service account by the names of it and of its organization.
@@ -92,7 +92,7 @@ func (l *loader) checkCertificate(h *HTTP) {
 	l.checkFile(tlsCertFile, h.TLSCertFile)
 	l.checkFile(tlsKeyFile, h.TLSKeyFile)
 	l.checkFile(tlsClientCAFile, h.TLSClientCAFile)
-	if _, err := tls.LoadX509KeyPair(h.TLSCertFile, h.TLSKeyFile); err != nil && !l.faulty(tlsKeyFile) {
+	if _, err := tls.LoadX509KeyPair(h.TLSCertFile, h.TLSKeyFile); err != nil && !l.hasFault(tlsKeyFile) {
 		l.fault(tlsCertFile, "is no certificate with the key of %s: %v", tlsKeyFile, err)
 	}
 	if _, err := readAuthorities(h.TLSClientCAFile); err != nil && h.TLSClientCAFile != "" {
@@ -102,18 +102,18 @@ func (l *loader) checkCertificate(h *HTTP) {
 
 const caFile = prefix + "CA_FILE"
 
-// Roots are the authorities that may have signed the certificates of servers that the process calls: those of the system
-// and of the file. It is nil, which is those of the system, if no file is set.
+// Roots returns the root certificates for connections to other servers: those of the system and of the file. It returns
+// nil, which means those of the system, if no file is set.
 func (p *Process) Roots() (*x509.CertPool, error) { return readKey(caFile, p.CAFile, parseRoots) }
 
-// RootsOf is Roots for commands that read no other setting of an environment in the form of os.Environ.
+// RootsOf is Roots for commands that need no other setting. environ has the form of os.Environ.
 func RootsOf(environ []string) (*x509.CertPool, error) {
 	settings := Process{CAFile: attestryVariables(environ)[caFile]}
 	return settings.Roots()
 }
 
-// parseRoots adds certificates in PEM to those of the system. It refuses what is none: otherwise the server whose
-// authority is missing would seem to be at fault.
+// parseRoots adds certificates in PEM to those of the system. It refuses a file with anything else: if it skipped a
+// damaged certificate, the error would come later, from the server whose authority is missing.
 func parseRoots(content []byte) (*x509.CertPool, error) {
 	roots, err := x509.SystemCertPool()
 	if err != nil {

@@ -44,7 +44,7 @@ func parseKey[K any](file string, parse func([]byte) (K, error)) (key K, err err
 	return key, nil
 }
 
-// checkKey reads a key, unless it is in a pipe, as checkFile says.
+// checkKey parses a key file. It does not open a pipe, for the reason in checkFile.
 func checkKey[K any](l *loader, variable, file string, parse func([]byte) (K, error)) {
 	l.checkFile(variable, file)
 	info, err := os.Stat(file)

@@ -23,12 +23,12 @@ const (
 	monitorListen = prefix + "MONITOR_LISTEN"
 	baseURL       = prefix + "BASE_URL"
 	reportWait    = prefix + "REPORT_WAIT"
-	// testPrefix begins variables that concern the tests, not the processes.
+	// testPrefix is the prefix of variables for the tests. The processes ignore them.
 	testPrefix = prefix + "TEST_"
 )
 
-// Load reads the settings from an environment in the form of os.Environ. Its error is Faults with everything that is
-// wrong, in the order of Table; an ATTESTRY_ variable that does not exist is taken for a typing error.
+// Load reads the settings from an environment in the form of os.Environ. Its error is Faults with all faults, in the order of
+// Table. An unknown variable with the prefix ATTESTRY_ is a fault, as it may be a typing error.
 func Load(environ []string) (Settings, error) { return LoadFrom(Sources{Environ: environ}) }
 
 // LoadFrom is Load with more sources than the environment.
@@ -37,7 +37,7 @@ func LoadFrom(sources Sources) (Settings, error) {
 	l := loader{sources: sources, environment: environment, variables: Table(), faults: faults}
 	settings := l.parse()
 	l.checkBounds(settings)
-	l.checkNeeded(settings)
+	l.checkDependencies(settings)
 	l.complete(&settings)
 	if sources.CheckFiles {
 		l.checkFile(prefix+"BOOTSTRAP_FILE", settings.Process.BootstrapFile)
@@ -46,17 +46,17 @@ func LoadFrom(sources Sources) (Settings, error) {
 		checkKey(&l, caFile, settings.Process.CAFile, parseRoots)
 	}
 	for name := range environment {
-		if l.place(name) < 0 {
+		if l.tableIndex(name) < 0 {
 			l.fault(name, "is not a setting")
 		}
 	}
-	if err := l.all(); err != nil {
+	if err := l.err(); err != nil {
 		return Settings{}, err
 	}
 	return settings, nil
 }
 
-// loader collects at most one fault per variable: the first one found.
+// loader keeps the first fault of each variable.
 type loader struct {
 	sources     Sources
 	environment map[string]string
@@ -70,7 +70,7 @@ func (l *loader) fault(variable, format string, values ...any) {
 	}
 }
 
-func (l *loader) faulty(variable string) bool {
+func (l *loader) hasFault(variable string) bool {
 	_, found := l.faults[variable]
 	return found
 }
@@ -103,14 +103,14 @@ func (l *loader) parseFault(err error) {
 	}
 }
 
-// missing takes a variable without a value for a fault, unless no value is the default.
+// missing adds a fault for a variable without a value, unless the sources have a default for it.
 func (l *loader) missing(variable string) {
 	if _, ok := l.sources.Defaults[variable]; !ok {
 		l.fault(variable, "is required")
 	}
 }
 
-// parseReason words the faults of the types that are not our own.
+// parseReason returns the text of a parse error. The types of other packages do not have suitable ones.
 func parseReason(fault env.ParseError) string {
 	switch fault.Type {
 	case reflect.TypeFor[time.Duration]():
@@ -123,14 +123,14 @@ func parseReason(fault env.ParseError) string {
 	return fault.Err.Error()
 }
 
-// place is the number of a variable in the table, -1 if that does not have it.
-func (l *loader) place(name string) int {
+// tableIndex returns the index of a variable in the table, or -1.
+func (l *loader) tableIndex(name string) int {
 	return slices.IndexFunc(l.variables, func(v Variable) bool { return v.Name == name })
 }
 
 func (l *loader) checkBounds(settings Settings) {
 	for _, variable := range l.variables {
-		if variable.max == "" || l.faulty(variable.Name) {
+		if variable.max == "" || l.hasFault(variable.Name) {
 			continue
 		}
 		value := reflect.ValueOf(settings).FieldByIndex(variable.path)
@@ -140,7 +140,7 @@ func (l *loader) checkBounds(settings Settings) {
 	}
 }
 
-// bound reads a duration or a whole number.
+// bound parses a duration or a whole number.
 func bound(text string) int64 {
 	if duration, err := time.ParseDuration(text); err == nil {
 		return int64(duration)
@@ -149,30 +149,30 @@ func bound(text string) int64 {
 	return n
 }
 
-// checkNeeded finds settings that are missing beside others which need them.
-func (l *loader) checkNeeded(settings Settings) {
+// checkDependencies adds a fault for each unset variable that another setting requires.
+func (l *loader) checkDependencies(settings Settings) {
 	set := map[string]bool{}
 	for _, variable := range l.variables {
 		set[variable.Name] = !reflect.ValueOf(settings).FieldByIndex(variable.path).IsZero()
 	}
 	for _, variable := range l.variables {
-		for with := range strings.SplitSeq(variable.with, ",") {
-			if set[prefix+with] && !set[variable.Name] {
-				l.fault(variable.Name, "is required with %s%s", prefix, with)
+		for other := range strings.SplitSeq(variable.requiredWith, ",") {
+			if set[prefix+other] && !set[variable.Name] {
+				l.fault(variable.Name, "is required with %s%s", prefix, other)
 			}
 		}
 	}
 }
 
-// complete fills in what depends on another setting, and checks what concerns two.
+// complete sets the defaults that depend on other settings, and checks settings against each other.
 func (l *loader) complete(settings *Settings) {
 	if settings.HTTP.Listen == "" {
 		l.fault(prefix+"LISTEN", "cannot be off")
 	}
-	if settings.HTTP.BaseURL == "" && !l.faulty(baseURL) {
+	if settings.HTTP.BaseURL == "" && !l.hasFault(baseURL) {
 		settings.HTTP.BaseURL = settings.HTTP.URL(settings.HTTP.Listen)
 	}
-	if settings.HTTP.ReportWait >= settings.HTTP.RequestTimeout && !l.faulty(prefix+"REQUEST_TIMEOUT") {
+	if settings.HTTP.ReportWait >= settings.HTTP.RequestTimeout && !l.hasFault(prefix+"REQUEST_TIMEOUT") {
 		l.fault(reportWait, "must be less than %sREQUEST_TIMEOUT", prefix)
 	}
 	l.checkCertificate(&settings.HTTP)
@@ -180,7 +180,7 @@ func (l *loader) complete(settings *Settings) {
 	l.checkRetention(settings)
 }
 
-// checkFile does not open a pipe: what is in it can be read once.
+// checkFile checks that a file can be opened. It does not open a pipe: its content can be read only once.
 func (l *loader) checkFile(variable, file string) {
 	if file == "" {
 		return
@@ -201,11 +201,11 @@ func (l *loader) checkFile(variable, file string) {
 	}
 }
 
-// all lists the faults: those of known variables in their order, then the others.
-func (l *loader) all() error {
+// err returns all faults: first those of variables in the table, in its order, then those of unknown variables.
+func (l *loader) err() error {
 	names := slices.SortedFunc(maps.Keys(l.faults), func(a, b string) int {
-		// What is not in the table is the greatest of unsigned numbers.
-		return cmp.Or(cmp.Compare(uint(l.place(a)), uint(l.place(b))), cmp.Compare(a, b))
+		// uint(-1), the index of an unknown variable, is the greatest.
+		return cmp.Or(cmp.Compare(uint(l.tableIndex(a)), uint(l.tableIndex(b))), cmp.Compare(a, b))
 	})
 	var faults Faults
 	for _, name := range names {
@@ -214,13 +214,13 @@ func (l *loader) all() error {
 	return faults.orNil()
 }
 
-// Faults lists all that is wrong with an input, one sentence each. No fault quotes a secret.
+// Faults are all faults of an input, one sentence each. No fault quotes a secret.
 type Faults []string
 
-// Error puts each fault on a line of its own.
+// Error returns one line per fault.
 func (f Faults) Error() string { return strings.Join(f, "\n") }
 
-// orNil keeps an empty list from being taken for an error.
+// orNil returns nil for an empty list, which as an error would not be nil.
 func (f Faults) orNil() error {
 	if len(f) == 0 {
 		return nil

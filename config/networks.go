@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Networks are networks by their prefixes; a single address is one of full length.
+// Networks is a list of prefixes. A single address is a prefix of full length.
 type Networks []netip.Prefix
 
 // UnmarshalText reads a list such as "10.0.0.0/8,fd12::1".
@@ -23,7 +23,7 @@ func (n *Networks) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// parseNetwork reads one entry. An IPv4 network in the form of IPv6 is refused: it could be compared with no address.
+// parseNetwork parses one entry. It refuses an IPv4 network in the form of IPv6, which would match no address.
 func parseNetwork(entry string) (netip.Prefix, error) {
 	network, err := netip.ParsePrefix(entry)
 	if addr, addrErr := netip.ParseAddr(entry); addrErr == nil && addr.Zone() == "" {
@@ -44,7 +44,7 @@ func parseNetwork(entry string) (netip.Prefix, error) {
 // OutboundNetworks are Networks that may be called.
 type OutboundNetworks Networks
 
-// UnmarshalText reads a list as that of Networks does. Link-local networks are refused.
+// UnmarshalText reads the same lists as Networks, but refuses link-local networks.
 func (n *OutboundNetworks) UnmarshalText(text []byte) error {
 	if err := (*Networks)(n).UnmarshalText(text); err != nil {
 		return err

@@ -9,11 +9,10 @@ import (
 
 const maxQueueWeight = 100
 
-// QueueNames are those that there are.
+// QueueNames are the names of all queues.
 var QueueNames = []string{"reports", "compliance", "notifications", "packages", "log"}
 
-// Queues maps the queues that a worker serves to their weights: reports and compliance share the
-// tasks that run at once in this proportion.
+// Queues maps the queues that a worker serves to their weights. Concurrent tasks of reports and compliance are in this ratio.
 type Queues map[string]int
 
 // UnmarshalText reads a list such as "reports=6,compliance=3".

@@ -12,11 +12,11 @@ import (
 const (
 	retentionDays          = prefix + "RETENTION_DAYS"
 	retentionOrganizations = prefix + "RETENTION_ORGANIZATIONS"
-	// maxRetentionDays is the most that can be set: beyond it lies a typing error.
+	// maxRetentionDays is 100 years. A greater number is taken for a typing error.
 	maxRetentionDays = 36500
 )
 
-// OrganizationDays are days by the names of organizations.
+// OrganizationDays maps the names of organizations to numbers of days.
 type OrganizationDays map[string]int
 
 // UnmarshalText reads a list such as "acme=3650,demo=0".
@@ -57,10 +57,10 @@ func (m *RetentionMode) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// On reports whether anything is kept from deletion.
+// On reports whether any object is put under retention.
 func (r Retention) On() bool { return r.setting() != "" }
 
-// setting returns the variable that switches retention on, or "".
+// setting returns the name of the variable that enables retention, or "".
 func (r Retention) setting() string {
 	if r.Days > 0 {
 		return retentionDays
@@ -73,7 +73,7 @@ func (r Retention) setting() string {
 	return ""
 }
 
-// checkRetention refuses a retention that the object store cannot keep.
+// checkRetention refuses a retention that the object store cannot enforce.
 func (l *loader) checkRetention(settings *Settings) {
 	if name := settings.Retention.setting(); name != "" && settings.Stores.Objects.Engine == Filesystem {
 		l.fault(name, "needs a bucket with object lock: %sOBJECTS_URL names a folder, from which files can be deleted", prefix)

@@ -1,5 +1,4 @@
-// Package config reads what an operator decides: the settings, from environment
-// variables, and the bootstrap file. All faults are reported at once.
+// Package config reads the settings, from environment variables, and the bootstrap file. It reports all faults at once.
 package config
 
 import (
@@ -13,8 +12,8 @@ import (
 	"attestry/evidence"
 )
 
-// Settings are all settings of a process. Both processes take the same ones and
-// leave alone what does not concern them. Secrets in them do not print.
+// Settings are the settings of a process. The api and the worker accept the same ones and ignore those of the other.
+// Printing them hides secrets.
 type Settings struct {
 	HTTP      HTTP
 	SignIn    SignIn
@@ -28,7 +27,7 @@ type Settings struct {
 	Process   Process
 }
 
-// HTTP is how the api process answers.
+// HTTP are the settings of the api process.
 type HTTP struct {
 	Listen            Address        `env:"LISTEN" envDefault:"127.0.0.1:8001" doc:"host:port on which the API answers"`
 	BaseURL           BaseURL        `env:"BASE_URL" doc:"scheme and host, without a path, that links are built from; if unset, http:// (or https://, with a certificate) and the listen address"`
@@ -52,7 +51,7 @@ type SignIn struct {
 	UserClaim    string          `env:"OIDC_USER_CLAIM" envDefault:"preferred_username" doc:"claim that has the name of the user here; the issuer must not let people choose it"`
 }
 
-// Outbound is what calls to addresses that users choose may reach.
+// Outbound restricts calls to addresses that users choose.
 type Outbound struct {
 	Allow OutboundNetworks `env:"OUTBOUND_ALLOW" doc:"networks or addresses, such as 10.0.0.0/8,192.168.7.5, in which identity providers, receivers of notifications and witnesses may be called although the addresses are not public; link-local ones never are"`
 }
@@ -66,7 +65,7 @@ type SMTP struct {
 	TLS      MailTLS         `env:"SMTP_TLS" envDefault:"starttls" doc:"starttls: the mail server must offer STARTTLS; tls: TLS from the first byte; none: not encrypted, which no password is sent over"`
 }
 
-// Limits are how many requests the api process takes.
+// Limits are the rate limits of the api process.
 type Limits struct {
 	RateLimitKey   int      `env:"RATE_LIMIT_KEY" envDefault:"0" min:"0" max:"1000000" doc:"requests that each API key may make in a minute, or all at once; 0: any number"`
 	RateLimitOrg   int      `env:"RATE_LIMIT_ORG" envDefault:"0" min:"0" max:"1000000" doc:"requests that may be made to each organization in a minute, or all at once; 0: any number"`
@@ -74,14 +73,14 @@ type Limits struct {
 	TrustedProxies Networks `env:"TRUSTED_PROXIES" doc:"comma-separated addresses or networks (10.0.0.0/8) of the proxies whose X-Forwarded-For is believed; if unset, none"`
 }
 
-// Stores is where everything is kept.
+// Stores are the addresses of the stores.
 type Stores struct {
 	Database Database `env:"DATABASE_URL,required,notEmpty" doc:"mongodb://..., mongodb+srv://... (database: its path, else attestry) or, for a single process, pebble:///absolute/folder"`
 	Objects  Objects  `env:"OBJECTS_URL,required,notEmpty" doc:"http(s)://ACCESS:SECRET@host:port/bucket, with reserved characters percent-encoded, or file:///absolute/path"`
 	Redis    Redis    `env:"REDIS_URL,required,notEmpty" doc:"redis://... or rediss://..."`
 }
 
-// Retention is for how long files of evidence and audit packages are kept from deletion.
+// Retention is how long files of evidence and audit packages cannot be deleted.
 type Retention struct {
 	Days          int              `env:"RETENTION_DAYS" envDefault:"0" min:"0" max:"36500" doc:"days for which files of evidence and audit packages are kept from deletion, in a bucket with object lock; 0: not at all"`
 	Organizations OrganizationDays `env:"RETENTION_ORGANIZATIONS" doc:"other numbers of days for some organizations by their names, such as acme=3650,demo=0"`
@@ -94,14 +93,14 @@ type Log struct {
 	Witnesses Witnesses `env:"LOG_WITNESSES" doc:"witnesses that cosign the checkpoints of the transparency logs, address=verifier key, such as https://witness.example=witness.example/w1+5f2c1a09+BAiq...; if unset, none"`
 }
 
-// Worker is how the worker process works.
+// Worker are the settings of the worker process.
 type Worker struct {
 	Queues      Queues `env:"QUEUES" envDefault:"reports=6,compliance=3,notifications=2,packages=1,log=1" doc:"queues that are served; reports and compliance share the tasks that run at once in the proportion of their weights"`
 	Concurrency int    `env:"CONCURRENCY" envDefault:"16" min:"1" max:"1000" doc:"tasks of reports and compliance that run at once"`
 	PackageDays int    `env:"PACKAGE_DAYS" envDefault:"30" min:"0" max:"36500" doc:"days for which an audit package is kept after it was last asked for; 0: for ever"`
 }
 
-// Process is what concerns either process.
+// Process are the settings of both processes.
 type Process struct {
 	MonitorListen   Address       `env:"MONITOR_LISTEN" envDefault:"127.0.0.1:9001" doc:"host:port of /metrics, /healthz and /readyz; empty or off: none"`
 	CAFile          string        `env:"CA_FILE" doc:"PEM file of authorities, trusted beside those of the system, that may have signed the certificates of all servers that are called: MongoDB, Redis, S3, issuers, receivers of notifications, mail servers and witnesses; read at the start; if unset, those of the system alone"`
@@ -111,7 +110,7 @@ type Process struct {
 	ShutdownTimeout time.Duration `env:"SHUTDOWN_TIMEOUT" envDefault:"20s" min:"1s" max:"10m" doc:"how long work under way may take to end when the process is told to stop"`
 }
 
-// Switch is something that is on or off.
+// Switch is a setting that is on or off.
 type Switch bool
 
 // UnmarshalText reads on or off.
@@ -127,7 +126,7 @@ func (s *Switch) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// minBudget is the smallest budget of memory that is of use, in bytes.
+// minBudget is the smallest useful memory budget, in bytes.
 const minBudget = 16 << 20
 
 // MemoryBudget is an amount of memory in bytes, 0 for the default of the machine.

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// MailHost is the host:port of a mail server, "" for none. Once the settings are loaded it has a port.
+// MailHost is the host:port of a mail server, "" for none. In loaded settings it has a port.
 type MailHost string
 
 // UnmarshalText reads a host with or without a port.
@@ -73,7 +73,7 @@ func (m *MailTLS) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// port is the usual one.
+// port returns the default port.
 func (m MailTLS) port() string {
 	switch m {
 	case ImplicitTLS:
@@ -84,7 +84,7 @@ func (m MailTLS) port() string {
 	return "587"
 }
 
-// completeSMTP adds the port, and refuses to send a password that others could read.
+// completeSMTP adds the default port, and refuses to send a password unencrypted.
 func (l *loader) completeSMTP(s *SMTP) {
 	if s.Username != "" && s.TLS == NoTLS {
 		l.fault(prefix+"SMTP_TLS", "must not be none with %sSMTP_USERNAME: the password could be read on its way", prefix)

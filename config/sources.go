@@ -11,26 +11,23 @@ import (
 
 // Flag is a setting given on the command line.
 type Flag struct {
-	Name     string // as it is typed, such as --listen; faults of the value name it
+	Name     string // such as --listen, for faults of the value
 	Variable string
 	Value    string
 }
 
-// Sources are where settings come from. Flags stand above the environment, and both above the defaults.
+// Sources are where settings come from. Flags override the environment, and both override the defaults.
 type Sources struct {
 	// Environ has the form of os.Environ.
 	Environ []string
 	Flags   []Flag
-	// Defaults replace those of Table, by variable. A required variable that is in
-	// it, be it with an empty value, is not required.
+	// Defaults override those of Table, by variable. A variable in it is not required, even if its default is empty.
 	Defaults map[string]string
-	// CheckFiles makes a file that is named and cannot be read a fault. Not everybody who
-	// reads the settings reads the files.
+	// CheckFiles reports a named file that cannot be read. Programs that do not read the files leave it false.
 	CheckFiles bool
 }
 
-// Environment returns all settings that are given or have a default here, in the
-// form of os.Environ. Secrets in files are among them with their values.
+// Environment returns all settings that are set or in Defaults, in the form of os.Environ, with the secrets of files.
 func (s Sources) Environment() []string {
 	merged, _ := s.merged()
 	var entries []string
@@ -40,7 +37,7 @@ func (s Sources) Environment() []string {
 	return entries
 }
 
-// merged returns the settings by their variables, and what is wrong with the files of secrets.
+// merged returns the values and the faults of secret files, both by variable.
 func (s Sources) merged() (merged, faults map[string]string) {
 	merged = attestryVariables(s.Environ)
 	for _, flag := range s.Flags {
@@ -48,7 +45,7 @@ func (s Sources) merged() (merged, faults map[string]string) {
 		delete(merged, flag.Variable+fileSuffix)
 	}
 	faults = readSecrets(merged)
-	// The parser takes an empty variable for an unset one.
+	// The parser treats an empty variable as unset.
 	if value, set := merged[monitorListen]; set && value == "" {
 		merged[monitorListen] = off
 	}
@@ -60,7 +57,7 @@ func (s Sources) merged() (merged, faults map[string]string) {
 	return merged, faults
 }
 
-// nameOf returns how a variable is called in faults: by the flag that set it.
+// nameOf returns the name of a variable in faults: that of the flag that set it, if any.
 func (s Sources) nameOf(variable string) string {
 	name := variable
 	for _, flag := range s.Flags {
@@ -71,7 +68,7 @@ func (s Sources) nameOf(variable string) string {
 	return name
 }
 
-// attestryVariables returns the variables that concern the processes.
+// attestryVariables returns the variables with the prefix, without those for tests.
 func attestryVariables(environ []string) map[string]string {
 	environment := map[string]string{}
 	for _, entry := range environ {
@@ -83,35 +80,34 @@ func attestryVariables(environ []string) map[string]string {
 	return environment
 }
 
-// readSecrets puts the contents of files in the place of the variables that name them: of
-// ATTESTRY_REDIS_URL_FILE as ATTESTRY_REDIS_URL. It returns what is wrong, by the variable with the secret.
+// readSecrets replaces variables such as ATTESTRY_REDIS_URL_FILE by ATTESTRY_REDIS_URL with the content of the file. It
+// returns faults by the variable of the secret.
 func readSecrets(environment map[string]string) (faults map[string]string) {
 	faults = map[string]string{}
 	for _, variable := range Table() {
-		naming := variable.Name + fileSuffix
+		fileVariable := variable.Name + fileSuffix
 		if !variable.Secret {
 			continue
 		}
-		file := environment[naming]
-		delete(environment, naming)
+		file := environment[fileVariable]
+		delete(environment, fileVariable)
 		if file == "" {
 			continue
 		}
 		if environment[variable.Name] != "" {
-			faults[variable.Name] = fmt.Sprintf("is given together with %s: only one of them can be", naming)
+			faults[variable.Name] = fmt.Sprintf("is given together with %s: only one of them can be", fileVariable)
 			continue
 		}
 		secret, err := readSecret(file)
 		if err != nil {
-			faults[variable.Name] = fmt.Sprintf("cannot be read from the file of %s: %v", naming, err)
+			faults[variable.Name] = fmt.Sprintf("cannot be read from the file of %s: %v", fileVariable, err)
 		}
 		environment[variable.Name] = secret
 	}
 	return faults
 }
 
-// readSecret returns the content of a file without the line break at its end. A pipe is refused, as it can be read
-// only once.
+// readSecret returns the content of a file without its trailing line break. It refuses a pipe, which can be read only once.
 func readSecret(file string) (string, error) {
 	info, err := os.Stat(file)
 	if err != nil {

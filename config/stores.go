@@ -10,7 +10,7 @@ import (
 	"attestry/evidence"
 )
 
-// Engine names what stands behind a port.
+// Engine is an implementation of a store.
 type Engine string
 
 // The engines of storage.
@@ -30,9 +30,9 @@ type Database struct {
 	URI    evidence.Secret
 	Name   string // with MongoDB
 	Path   string // with Pebble, the folder
-	// AcceptLoss opens a damaged folder of Pebble with what is left. No setting has it, only a flag.
+	// AcceptLoss opens a damaged folder of Pebble with the data that can be read. It is a flag, not a setting.
 	AcceptLoss bool
-	// LeaveIndexes opens MongoDB without making missing indexes. No setting has it.
+	// LeaveIndexes opens MongoDB without creating missing indexes. It is not a setting.
 	LeaveIndexes bool
 }
 
@@ -50,7 +50,7 @@ func (d *Database) UnmarshalText(text []byte) error {
 	return errors.New("must begin with mongodb://, mongodb+srv:// or pebble://")
 }
 
-// readMongoDB takes the address apart by hand: net/url knows no lists of hosts.
+// readMongoDB parses the address without net/url, which does not support lists of hosts.
 func (d *Database) readMongoDB(address, rest string) error {
 	rest, _, _ = strings.Cut(rest, "?")
 	authority, name, _ := strings.Cut(rest, "/")
@@ -118,7 +118,7 @@ func (o *Objects) readS3(address string) error {
 	return nil
 }
 
-// Redis is where tasks wait.
+// Redis is the address of the Redis with the task queues.
 type Redis struct {
 	URL evidence.Secret
 }
@@ -142,7 +142,7 @@ func (r *Redis) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// filePath returns the path of an address without a host.
+// filePath returns the path of a URL without a host.
 func filePath(address string) (string, error) {
 	u, err := url.Parse(address)
 	if err == nil && (u.RawQuery != "" || u.Fragment != "") {

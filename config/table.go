@@ -8,9 +8,8 @@ import (
 )
 
 const (
-	// prefix begins the name of every variable.
 	prefix = "ATTESTRY_"
-	// fileSuffix makes, of the name of a variable with a secret, the name of the one that names a file with its value.
+	// fileSuffix follows the name of a variable with a secret in the name of the variable for a file with its value.
 	fileSuffix = "_FILE"
 )
 
@@ -20,16 +19,16 @@ type Variable struct {
 	Default  string // "" when there is none
 	Required bool
 	Meaning  string
-	// Secret tells that the value is or has a secret, and so may be in a file instead: that of Name with _FILE.
+	// Secret means that the value is or contains a secret. It can be in a file that the variable Name_FILE names.
 	Secret bool
 
-	with     string // settings with which it is required, without their prefix and with commas between them
-	field    string // name of the field, by which a parser's fault is traced back
-	min, max string // bounds, "" when there are none
-	path     []int  // where in Settings
+	requiredWith string // settings that require this one, without their prefix, separated by commas
+	field        string // name of the field, which the errors of the parser have
+	min, max     string // bounds, "" for none
+	path         []int  // index of the field in Settings
 }
 
-// Table lists all variables, in the order in which an operator meets them.
+// Table returns all variables, in the order of Settings.
 func Table() []Variable {
 	return variablesOf(reflect.TypeFor[Settings](), nil)
 }
@@ -50,16 +49,16 @@ func variablesOf(group reflect.Type, path []int) []Variable {
 			meaning += "; can be in a file that " + prefix + name + fileSuffix + " names"
 		}
 		variables = append(variables, Variable{
-			Name:     prefix + name,
-			Default:  field.Tag.Get("envDefault"),
-			Required: strings.Contains(options, "required"),
-			Meaning:  meaning,
-			Secret:   secret,
-			with:     field.Tag.Get("with"),
-			field:    field.Name,
-			min:      field.Tag.Get("min"),
-			max:      field.Tag.Get("max"),
-			path:     at,
+			Name:         prefix + name,
+			Default:      field.Tag.Get("envDefault"),
+			Required:     strings.Contains(options, "required"),
+			Meaning:      meaning,
+			Secret:       secret,
+			requiredWith: field.Tag.Get("with"),
+			field:        field.Name,
+			min:          field.Tag.Get("min"),
+			max:          field.Tag.Get("max"),
+			path:         at,
 		})
 	}
 	return variables

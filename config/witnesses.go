@@ -8,14 +8,14 @@ import (
 	"attestry/evidence/translog"
 )
 
-// Witness is one that cosigns checkpoints.
+// Witness is a witness that cosigns checkpoints.
 type Witness struct {
-	// Address is the prefix of its addresses, without a slash at the end.
+	// Address is the base URL of its API, without a trailing slash.
 	Address string
 	Key     translog.WitnessKey
 }
 
-// Witnesses are witnesses, each with another name.
+// Witnesses are witnesses with different names.
 type Witnesses []Witness
 
 // UnmarshalText reads a list such as "https://witness.example/=witness.example/w1+5f2c1a09+BAiq…".
@@ -42,7 +42,7 @@ func (w *Witnesses) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Names are the names of the witnesses.
+// Names returns the names of the witnesses.
 func (w Witnesses) Names() []string {
 	names := make([]string, 0, len(w))
 	for i := range w {

@@ -9,11 +9,10 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// maxQuotedKey is the most characters of an unknown key that a fault repeats. A
-// longer one might be a secret in the wrong place.
+// maxQuotedKey is the longest unknown key that a fault quotes. A longer one might be a misplaced secret.
 const maxQuotedKey = 15
 
-// The tags of scalars, which the library resolves by their value.
+// The tags of scalars, which the library derives from their values.
 const (
 	nullTag    = "!!null"
 	textTag    = "!!str"
@@ -22,8 +21,7 @@ const (
 	integerTag = "!!int"
 )
 
-// yamlReader takes plain values from a YAML tree and collects what is wrong with
-// them. A fault never repeats a value. Absent nodes give zero values.
+// yamlReader reads values from a YAML tree and collects faults, which never quote a value. A missing node is a zero value.
 type yamlReader struct {
 	file   string
 	faults []yamlFault
@@ -38,8 +36,8 @@ func (r *yamlReader) fault(node *yaml.Node, format string, values ...any) {
 	r.faults = append(r.faults, yamlFault{line: lineOf(node), reason: fmt.Sprintf(format, values...)})
 }
 
-// all lists the faults by line.
-func (r *yamlReader) all() error {
+// err returns all faults, by line.
+func (r *yamlReader) err() error {
 	slices.SortStableFunc(r.faults, func(a, b yamlFault) int { return cmp.Compare(a.line, b.line) })
 	var faults Faults
 	for _, one := range r.faults {
@@ -48,7 +46,7 @@ func (r *yamlReader) all() error {
 	return faults.orNil()
 }
 
-// lineOf is the line of a node, that of an absent one is 1.
+// lineOf returns the line of a node, 1 for a missing one.
 func lineOf(node *yaml.Node) int {
 	if node == nil {
 		return 1
@@ -62,8 +60,7 @@ func isScalar(node *yaml.Node, tags ...string) bool {
 	return node != nil && node.Kind == yaml.ScalarNode && isPlain(node) && slices.Contains(tags, node.Tag)
 }
 
-// mapping returns the values of a mapping by their keys, all of which must be
-// among known, or nil when the node is no mapping.
+// mapping returns the values of a mapping by their keys, all of which must be in known, or nil if the node is not a mapping.
 func (r *yamlReader) mapping(node *yaml.Node, known ...string) map[string]*yaml.Node {
 	entries, ok := r.entries(node)
 	if !ok {
@@ -93,7 +90,7 @@ func quoted(key string) string {
 
 type entry struct{ key, value *yaml.Node }
 
-// entries returns the pairs of a mapping; null is an empty one. ok is false when the node is something else.
+// entries returns the pairs of a mapping, none for null. ok is false if the node is something else.
 func (r *yamlReader) entries(node *yaml.Node) (entries []entry, ok bool) {
 	if isAbsent(node) {
 		return nil, true
@@ -108,7 +105,7 @@ func (r *yamlReader) entries(node *yaml.Node) (entries []entry, ok bool) {
 	return entries, true
 }
 
-// sequence returns the items of a list; null is an empty one.
+// sequence returns the items of a list, none for null.
 func (r *yamlReader) sequence(node *yaml.Node) []*yaml.Node {
 	if isAbsent(node) {
 		return nil
@@ -122,7 +119,7 @@ func (r *yamlReader) sequence(node *yaml.Node) []*yaml.Node {
 
 func isAbsent(node *yaml.Node) bool { return node == nil || isScalar(node, nullTag) }
 
-// text reads a text; ok is false when there is none.
+// text reads a string. ok is false if there is none.
 func (r *yamlReader) text(node *yaml.Node) (text string, ok bool) {
 	switch {
 	case node == nil:

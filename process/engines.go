@@ -20,8 +20,8 @@ import (
 	"attestry/storage/s3"
 )
 
-// OpenDocuments opens a database with the collections of the service, unless it is an incomplete copy or of a newer version. The roots are those of
-// config.Process.
+// OpenDocuments opens a database with the collections of the service. It refuses an incomplete copy, and a database of a
+// newer version. The roots are those of config.Process.
 func OpenDocuments(ctx context.Context, database config.Database, roots *x509.CertPool) (storage.Documents, error) {
 	docs, err := OpenCopyTarget(ctx, database, roots)
 	if err != nil {
@@ -56,24 +56,24 @@ func HasDatabase(database config.Database) bool {
 	if err != nil {
 		return !errors.Is(err, fs.ErrNotExist)
 	}
-	// Where its manifest or the marker is gone, the tables and logs are still those of a database.
+	// Tables and logs belong to a database even if its manifest and marker are missing.
 	return slices.ContainsFunc(entries, func(entry fs.DirEntry) bool {
 		name := entry.Name()
 		return strings.HasPrefix(name, "marker.manifest.") || strings.HasPrefix(name, "MANIFEST-") || slices.Contains([]string{".sst", ".log"}, filepath.Ext(name))
 	})
 }
 
-// retentionModes are the modes of the settings, as the engine calls them.
+// retentionModes maps the modes of the settings to those of the engine.
 var retentionModes = map[config.RetentionMode]s3.RetentionMode{config.Governance: s3.Governance, config.Compliance: s3.Compliance}
 
-// OpenObjects opens an object store, with a retention if that is on. The roots are those of config.Process.
-func OpenObjects(ctx context.Context, objects config.Objects, kept config.Retention, roots *x509.CertPool) (storage.Objects, error) {
+// OpenObjects opens an object store, with a retention mode if retention is on. The roots are those of config.Process.
+func OpenObjects(ctx context.Context, objects config.Objects, retention config.Retention, roots *x509.CertPool) (storage.Objects, error) {
 	if objects.Engine == config.Filesystem {
 		return filesystem.Open(objects.Path)
 	}
 	var mode s3.RetentionMode
-	if kept.On() {
-		mode = retentionModes[kept.Mode]
+	if retention.On() {
+		mode = retentionModes[retention.Mode]
 	}
 	return s3.Open(ctx, s3.Options{
 		Endpoint: objects.Endpoint, Secure: objects.Secure, Bucket: objects.Bucket,
@@ -81,8 +81,7 @@ func OpenObjects(ctx context.Context, objects config.Objects, kept config.Retent
 	})
 }
 
-// copyMarkers declares the collection that has one document while the database is the target of an incomplete copy. It
-// is not copied itself.
+// copyMarkers is the collection with one document while the database is an incomplete copy. It is not copied.
 var copyMarkers = &storage.Schema{Name: "copy_markers"}
 
 const copyMarker = "incomplete"
@@ -99,7 +98,7 @@ func BeginCopy(ctx context.Context, docs storage.Documents) error {
 	return nil
 }
 
-// EndCopy removes the mark of BeginCopy.
+// EndCopy removes the marker of BeginCopy.
 func EndCopy(ctx context.Context, docs storage.Documents) error {
 	if err := docs.Write(ctx, storage.Write{Kind: storage.WriteDelete, Schema: copyMarkers, Record: storage.Record{ID: copyMarker}}); err != nil {
 		return fmt.Errorf("mark the database as complete: %w", err)

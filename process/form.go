@@ -9,17 +9,17 @@ import (
 	"attestry/storage"
 )
 
-// form is the version of the form of all documents. A change raises it if an earlier version of the program must not work on
-// what this one stores. docs/operations.md says what each version of the program migrates.
+// form is the version of the document format. A change increments it if older versions of the program must not work on the
+// documents of this one. docs/operations.md says what each version migrates.
 const form = 1
 
 const formID = "documents"
 
-// formSchema declares the collection that has one document: the newest form that a program has stored documents in. A copy
-// gets it when the first process opens it.
+// formSchema is the collection with one document: the newest form that a program has stored. The first process that opens a
+// copy of a database writes it there.
 var formSchema = &storage.Schema{Name: "document_form"}
 
-// documentForm is a form and the version of the program that has introduced it to the database.
+// documentForm is a form and the version of the program that first used it in the database.
 type documentForm struct {
 	ID      string `json:"id"`
 	Form    int    `json:"form"`
@@ -32,7 +32,7 @@ func forms(docs storage.Documents) storage.Collection[documentForm] {
 	return storage.NewCollection(docs, formSchema, func(f *documentForm) string { return f.ID }, nil)
 }
 
-// refuseNewerForm returns an error if a newer version of the program has stored documents that this one does not know.
+// refuseNewerForm returns an error if a newer version of the program has stored documents that this one cannot read.
 func refuseNewerForm(ctx context.Context, docs storage.Documents) error {
 	stored, err := forms(docs).GetOrZero(ctx, formID)
 	if err != nil {
@@ -45,8 +45,8 @@ func refuseNewerForm(ctx context.Context, docs storage.Documents) error {
 	return nil
 }
 
-// noteForm stores that this version stores documents of its form.
-func noteForm(ctx context.Context, docs storage.Documents) error {
+// recordForm stores the form of this version, unless the database has a newer one.
+func recordForm(ctx context.Context, docs storage.Documents) error {
 	current := documentForm{ID: formID, Form: form, Program: buildinfo.Read().Version}
 	err := forms(docs).Insert(ctx, current)
 	if errors.Is(err, storage.ErrExists) {

@@ -7,38 +7,38 @@ import (
 	"runtime/metrics"
 )
 
-// heapFloor is how large the heap may grow, in bytes, before garbage is collected at all.
+// heapFloor is the size of the heap, in bytes, below which no garbage collection starts.
 const heapFloor = 128 << 20
 
-// smallestHeap is what Go takes the heap to have at least, in bytes.
-const smallestHeap = 4 << 20
+// minGoHeap is the minimum heap size of the Go runtime with GOGC=100, in bytes.
+const minGoHeap = 4 << 20
 
-// UsualGarbage is by how many percent the heap exceeds what is in use by Go's own rule.
-const UsualGarbage = 100
+// DefaultGCPercent is the default GOGC of Go.
+const DefaultGCPercent = 100
 
-// CollectGarbage has garbage collected once the heap has heapFloor, or exceeds what is in use by so many percent if that
-// is more. By Go's own rule a small heap is collected many times a second. GOGC in the environment switches this off.
-func CollectGarbage(percent int) {
+// TuneGC is GOGC=percent with a minimum heap of heapFloor: Go alone collects a small heap many times a second. It does
+// nothing if the environment has GOGC.
+func TuneGC(percent int) {
 	if os.Getenv("GOGC") == "" {
-		adjustCollection(percent)
+		adjustGC(percent)
 	}
 }
 
-// adjustCollection sets when garbage is collected next, and does so again after each collection.
-func adjustCollection(least int) {
+// adjustGC sets the GC percentage for the next collection, and again after each collection.
+func adjustGC(minPercent int) {
 	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"}}
 	metrics.Read(samples)
 	live := samples[0].Value.Uint64()
-	debug.SetGCPercent(collectionPercent(live, live+samples[1].Value.Uint64()+samples[2].Value.Uint64(), least))
-	// Nothing refers to it, so that the next collection finds it.
+	debug.SetGCPercent(gcPercent(live, live+samples[1].Value.Uint64()+samples[2].Value.Uint64(), minPercent))
+	// The object is unreachable, so the next collection runs its cleanup.
 	cycle := new(*int)
-	runtime.AddCleanup(cycle, adjustCollection, least)
+	runtime.AddCleanup(cycle, adjustGC, minPercent)
 }
 
-// collectionPercent is by how many percent of what is scanned the heap may exceed what is in use, both in bytes.
-func collectionPercent(live, scanned uint64, least int) int {
+// gcPercent returns how far the heap may grow beyond live bytes before the next collection, in percent of scanned bytes.
+func gcPercent(live, scanned uint64, minPercent int) int {
 	if live >= heapFloor {
-		return least
+		return minPercent
 	}
-	return max(least, int(100*(heapFloor-live)/max(scanned, smallestHeap)))
+	return max(minPercent, int(100*(heapFloor-live)/max(scanned, minGoHeap)))
 }

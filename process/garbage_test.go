@@ -11,7 +11,7 @@ func TestHeapGrowsToTheFloorBeforeItIsCollected(t *testing.T) {
 		live, others uint64
 		want         int
 	}{{1 << 20, 1 << 20, 3_175}, {32 << 20, 0, 300}, {64 << 20, 0, 100}, {100 << 20, 0, 50}, {128 << 20, 0, 50}, {1 << 30, 0, 50}} {
-		if got := collectionPercent(one.live, one.live+one.others, 50); got != one.want {
+		if got := gcPercent(one.live, one.live+one.others, 50); got != one.want {
 			t.Errorf("with %d MiB in use it is %d percent", one.live>>20, got)
 		}
 	}
@@ -19,7 +19,7 @@ func TestHeapGrowsToTheFloorBeforeItIsCollected(t *testing.T) {
 
 func TestCollectionFollowsWhatIsInUse(t *testing.T) {
 	t.Setenv("GOGC", "")
-	CollectGarbage(50)
+	TuneGC(50)
 	next := func(within func(next uint64) bool, what string) {
 		t.Helper()
 		var stats runtime.MemStats

@@ -11,7 +11,7 @@ import (
 	"attestry/tasks/reports"
 )
 
-// JobPages read the work that is to be done, kind by kind, and then what is parked.
+// JobPages returns functions that read pages of work: for each kind first the work to be done, then the parked work.
 func (p *Process) JobPages() []func(ctx context.Context, after string) ([]job.Entry, string, error) {
 	now := evidence.Seconds(p.Clock())
 	pages := []func(context.Context, string) ([]job.Entry, string, error){

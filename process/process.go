@@ -1,5 +1,5 @@
-// Package process is what the api and the worker share: opening the stores, applying the bootstrap file, serving the
-// monitoring port, and ending.
+// Package process has what the api and the worker share: opening the stores, applying the bootstrap file, serving the
+// monitoring port, and stopping.
 package process
 
 import (
@@ -33,7 +33,7 @@ import (
 // openTimeout bounds how long the stores may take to open, indexes included.
 const openTimeout = 2 * time.Minute
 
-// Process holds what a running api or worker uses.
+// Process has the settings and stores of a running api or worker.
 type Process struct {
 	Settings config.Settings
 	Log      *slog.Logger
@@ -41,25 +41,24 @@ type Process struct {
 	Store    *app.Store
 	Redis    *redis.Client
 	Tasks    *tasks.Enqueuer
-	// Written is set in a process that is both the api and the only worker: it sees all writes, and does its tasks
-	// itself.
+	// Written is set only in a process that is both the api and the only worker: it sees all writes and executes all tasks.
 	Written *written.Documents
 	Metrics *prometheus.Registry
 	// Roots are those of config.Process.
 	Roots *x509.CertPool
-	// Engines are the stores without what is put before them.
+	// Engines are the stores without their wrappers.
 	Engines Engines
 }
 
-// Engines are the stores as their engines opened them. What is read from them is neither verified nor reported.
+// Engines are the stores without wrappers. Reads from them are neither verified nor reported.
 type Engines struct {
 	Documents storage.Documents
 	Objects   storage.Objects
-	// Embedded is the database if this process has opened its folder, nil if it is a server.
+	// Embedded is the database if it is embedded in this process, nil if it is a server.
 	Embedded *pebble.DB
 }
 
-// HoldDeletions keeps this process from deleting objects until release is called.
+// HoldDeletions blocks the deletion of objects by this process until release is called.
 func (p *Process) HoldDeletions() (release func()) {
 	return p.Store.Objects.(interface{ HoldDeletions() func() }).HoldDeletions()
 }
@@ -82,7 +81,7 @@ func OpenWith(ctx context.Context, settings config.Settings, log *slog.Logger, c
 	}
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	err = noteForm(ctx, p.Store.Documents)
+	err = recordForm(ctx, p.Store.Documents)
 	if err == nil && settings.Log.KeyFile == "" {
 		p.Store.Logged.Off()
 		err = p.Store.Logs.Forget(ctx)
@@ -93,8 +92,8 @@ func OpenWith(ctx context.Context, settings config.Settings, log *slog.Logger, c
 	return p, nil
 }
 
-// OpenToRead opens the stores for a process that stores no facts. So neither the version of the database nor that facts are not
-// logged without a key need be noted, and nothing is written.
+// OpenToRead opens the stores for a process that stores no facts. It writes nothing: neither the form of the documents
+// nor, if there is no log key, that facts are not logged.
 func OpenToRead(ctx context.Context, settings config.Settings, log *slog.Logger) (*Process, error) {
 	return open(ctx, settings, log, time.Now, nil, true)
 }
@@ -131,7 +130,7 @@ func open(ctx context.Context, settings config.Settings, log *slog.Logger, clock
 	return p, nil
 }
 
-// Assemble makes a process of stores that are open. Of one that is nil, nothing may be used.
+// Assemble makes a process from open stores. A store that is nil must not be used.
 func Assemble(settings config.Settings, log *slog.Logger, clock evidence.Clock, client *redis.Client, docs storage.Documents, objects storage.Objects, wrap func(storage.Documents) storage.Documents) *Process {
 	embedded, _ := docs.(*pebble.DB)
 	engines := Engines{Documents: docs, Objects: objects, Embedded: embedded}
@@ -159,7 +158,7 @@ func Assemble(settings config.Settings, log *slog.Logger, clock evidence.Clock, 
 	}
 }
 
-// connectionLimits are how many connections to the database, if it is a server, and to Redis the process may have in use.
+// connectionLimits returns the limits of connections to Redis and to a database server.
 func connectionLimits(docs storage.Documents, client *redis.Client) []monitor.Limit {
 	limits := []monitor.Limit{{Name: "redis_connections", Max: client.Options().PoolSize, Used: func() int {
 		pool := client.PoolStats()
@@ -172,12 +171,12 @@ func connectionLimits(docs storage.Documents, client *redis.Client) []monitor.Li
 	return limits
 }
 
-// OutboundClient makes a client of calls to addresses that users choose.
+// OutboundClient returns a client for calls to addresses that users choose.
 func (p *Process) OutboundClient() *http.Client {
 	return outbound.NewClient(outbound.Options{Allowed: p.Settings.Outbound.Allow, RootCAs: p.Roots})
 }
 
-// Checks are the dependencies of the process. Without Redis it is degraded, yet ready.
+// Checks returns the health checks of the process. Without Redis it is degraded, but ready.
 func (p *Process) Checks() []monitor.Check {
 	database := monitor.Check{Name: storage.Database, Ping: p.Store.Documents.Ping, Required: true}
 	if p.Engines.Embedded != nil {
@@ -191,7 +190,7 @@ func (p *Process) Checks() []monitor.Check {
 	}
 }
 
-// logWarning says why something is not logged, "" if everything is.
+// logWarning returns why facts are not logged, "" if all are.
 func (p *Process) logWarning() string {
 	if p.Settings.Log.KeyFile == "" {
 		return "there is no ATTESTRY_LOG_KEY_FILE, so nothing is logged"
@@ -199,7 +198,7 @@ func (p *Process) logWarning() string {
 	return p.Store.Logs.Halted()
 }
 
-// RecordAcceptedLoss notes in all audit logs the loss that the operator has accepted, if any.
+// RecordAcceptedLoss adds the loss that the operator has accepted, if any, to all audit logs.
 func (p *Process) RecordAcceptedLoss(ctx context.Context) error {
 	if p.Engines.Embedded == nil || p.Engines.Embedded.AcceptedLoss() == "" {
 		return nil
@@ -207,7 +206,7 @@ func (p *Process) RecordAcceptedLoss(ctx context.Context) error {
 	return p.Store.Tenancy.RecordLoss(ctx, p.Engines.Embedded.AcceptedLoss())
 }
 
-// Close releases everything. Nothing may use the process any more.
+// Close closes the stores. The process must not be used afterwards.
 func (p *Process) Close() error {
 	p.Store.Tenancy.Close()
 	faults := []error{p.Redis.Close()}

@@ -28,10 +28,10 @@ import (
 // monitorTimeout bounds a request to the monitoring port.
 const monitorTimeout = 10 * time.Second
 
-// Work is what a process does until its context ends.
+// Work is the main loop of a process. It runs until ctx ends.
 type Work func(ctx context.Context, p *Process) error
 
-// healthcheckCommand asks the running process instead of starting one.
+// healthcheckCommand queries the running process instead of starting one.
 const healthcheckCommand = "healthcheck"
 
 // NewProgram makes the command line of a process, with `healthcheck` for images without a shell.
@@ -39,18 +39,18 @@ func NewProgram(name, summary string) *cli.Program {
 	return cli.NewProgram(name, summary, cli.Command{Name: healthcheckCommand, Summary: "ask the running process whether it is well"})
 }
 
-// Main runs a process to its end and returns the exit status: 0 after a requested stop, 2 for a wrong command line, 1
-// otherwise. name is that of the process in its log.
+// Main runs a process and returns the exit status: 0 after a requested stop, 2 for a wrong command line, else 1. name is the
+// name of the process in its log.
 func Main(name string, program *cli.Program, work Work) int {
 	evaluation.ServeChild()
-	CollectGarbage(UsualGarbage)
+	TuneGC(DefaultGCPercent)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	c := command{name: name, program: program, work: work, environ: os.Environ(), out: os.Stdout, errs: os.Stderr}
 	return c.main(ctx, os.Args[1:])
 }
 
-// command is a process with what it gets from the system.
+// command is a process with its environment and outputs.
 type command struct {
 	name      string
 	program   *cli.Program
@@ -60,21 +60,21 @@ type command struct {
 }
 
 func (c *command) main(ctx context.Context, args []string) int {
-	asked, status, done := c.program.Parse(args, c.out, c.errs)
+	subcommand, status, done := c.program.Parse(args, c.out, c.errs)
 	if done {
 		return status
 	}
-	settings, err := config.LoadFrom(config.Sources{Environ: c.environ, Flags: c.program.Given(), CheckFiles: asked != healthcheckCommand})
+	settings, err := config.LoadFrom(config.Sources{Environ: c.environ, Flags: c.program.Given(), CheckFiles: subcommand != healthcheckCommand})
 	if err != nil {
 		fmt.Fprintf(c.errs, "%s cannot start:\n%s\n", c.name, err)
 		return cli.Failure
 	}
-	if asked == healthcheckCommand {
+	if subcommand == healthcheckCommand {
 		return c.exit(healthcheck(ctx, settings))
 	}
 	err = c.run(ctx, settings)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return cli.Success // it was told to stop while it was starting
+		return cli.Success // a signal stopped it during the start
 	}
 	return c.exit(err)
 }
@@ -113,7 +113,7 @@ func (c *command) run(ctx context.Context, settings config.Settings) error {
 	return errors.Join(err, p.Close())
 }
 
-// StartLog makes the log of a process, which all packages use from now on. Its first line names the build.
+// StartLog makes the log of a process, sets it as the default, and logs the version.
 func StartLog(out io.Writer, level slog.Level, name string) *slog.Logger {
 	log := NewLog(out, level).With("process", name)
 	slog.SetDefault(log)
@@ -125,7 +125,7 @@ func StartLog(out io.Writer, level slog.Level, name string) *slog.Logger {
 
 type redisLogger struct{ log *slog.Logger }
 
-// Printf logs what the client cannot return as an error.
+// Printf logs errors that the client cannot return.
 func (l redisLogger) Printf(ctx context.Context, format string, values ...any) {
 	l.log.WarnContext(ctx, fmt.Sprintf(format, values...))
 }
@@ -139,8 +139,7 @@ func (p *Process) withMonitor(ctx context.Context, work Work) error {
 	return work(ctx, p)
 }
 
-// ServeMonitor serves the monitoring port until the server is closed. Addr of the server is its address, "" if the port
-// is off.
+// ServeMonitor serves the monitoring port until the server is closed. Its Addr is "" if the port is off.
 func (p *Process) ServeMonitor() (*http.Server, error) {
 	server := &http.Server{
 		Handler:           monitor.New(p.Metrics, p.Checks(), p.Clock),
@@ -190,8 +189,8 @@ func healthcheck(ctx context.Context, settings config.Settings) error {
 	return nil
 }
 
-// ReadBootstrap reads a bootstrap file; "" declares nothing. It is read before a store is opened, so that a faulty file
-// leaves nothing behind.
+// ReadBootstrap reads a bootstrap file; "" declares nothing. Call it before a store is opened, so that a faulty file has no
+// effects.
 func ReadBootstrap(file string) (identity.Bootstrap, error) {
 	if file == "" {
 		return identity.Bootstrap{}, nil
@@ -203,7 +202,7 @@ func ReadBootstrap(file string) (identity.Bootstrap, error) {
 	return config.ParseBootstrap(file, data)
 }
 
-// Bootstrap applies a declaration and prints each new key to out. A key is never shown again.
+// Bootstrap applies a declaration and prints the new keys to out. They are never shown again.
 func (p *Process) Bootstrap(ctx context.Context, declared identity.Bootstrap, out io.Writer) error {
 	made, err := p.Store.Tenancy.ApplyBootstrap(ctx, declared)
 	for _, key := range made {

@@ -17,20 +17,20 @@ import (
 )
 
 const (
-	// filesScope has the files of databases, and manifestScope the manifests. No id of an organization begins like that.
+	// filesScope is the scope of database files, manifestScope that of manifests. No id of an organization begins like them.
 	filesScope    = "backup-files"
 	manifestScope = "backup-manifests"
-	// format is the version of manifests.
+	// format is the version of the manifest format.
 	format = 1
 )
 
-// Manifest says what a backup consists of, besides all objects of the place.
+// Manifest describes a backup, which also has all objects of the backup store.
 type Manifest struct {
 	Format int       `json:"format"`
 	MadeAt time.Time `json:"made_at"`
 	// Files are those of the database.
 	Files []File `json:"files"`
-	// Verified is what was found when the backup was verified.
+	// Verified is the result of verifying the backup.
 	Verified verify.Result `json:"verified"`
 }
 
@@ -47,10 +47,10 @@ func (f *File) object() *storage.Object {
 	return &object
 }
 
-// Name is how the backup is called: when it was begun.
+// Name returns the name of the backup: the time at which it was begun.
 func (m *Manifest) Name() string { return m.MadeAt.Format(time.RFC3339) }
 
-// Bytes is the size of the database.
+// Bytes returns the size of the database.
 func (m *Manifest) Bytes() (total int64) {
 	for _, file := range m.Files {
 		total += file.Size
@@ -72,26 +72,26 @@ func (m *Manifest) check() error {
 }
 
 // put stores the manifest, which makes the backup complete.
-func (m *Manifest) put(ctx context.Context, place storage.Objects) error {
+func (m *Manifest) put(ctx context.Context, backups storage.Objects) error {
 	content, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return err
 	}
-	_, err = place.Put(ctx, manifestScope, bytes.NewReader(content), int64(len(content)))
+	_, err = backups.Put(ctx, manifestScope, bytes.NewReader(content), int64(len(content)))
 	return err
 }
 
-// ErrNone reports a place without a complete backup.
+// ErrNone reports a backup store without a complete backup.
 var ErrNone = errors.New("there is no complete backup")
 
-// Manifests returns those of the complete backups in a place, the oldest first.
-func Manifests(ctx context.Context, place storage.Objects) ([]Manifest, error) {
+// Manifests returns the manifests of all complete backups, the oldest first.
+func Manifests(ctx context.Context, backups storage.Objects) ([]Manifest, error) {
 	var found []Manifest
-	for object, err := range transfer.ObjectsIn(place).All(ctx, manifestScope+"/") {
+	for object, err := range transfer.ObjectsIn(backups).All(ctx, manifestScope+"/") {
 		if err != nil {
 			return nil, err
 		}
-		manifest, err := readManifest(ctx, place, object)
+		manifest, err := readManifest(ctx, backups, object)
 		if err != nil {
 			return nil, fmt.Errorf("read the manifest %s: %w", object.Key, err)
 		}
@@ -101,9 +101,9 @@ func Manifests(ctx context.Context, place storage.Objects) ([]Manifest, error) {
 	return found, nil
 }
 
-// Choose returns the backup of a name, the last one if that is "".
-func Choose(ctx context.Context, place storage.Objects, name string) (Manifest, error) {
-	found, err := Manifests(ctx, place)
+// Choose returns the backup with a name, or the last one if the name is "".
+func Choose(ctx context.Context, backups storage.Objects, name string) (Manifest, error) {
+	found, err := Manifests(ctx, backups)
 	switch {
 	case err != nil:
 		return Manifest{}, err
@@ -121,8 +121,8 @@ func Choose(ctx context.Context, place storage.Objects, name string) (Manifest, 
 	return Manifest{}, fmt.Errorf("there is no backup %q; there are %s", name, strings.Join(names, ", "))
 }
 
-func readManifest(ctx context.Context, place storage.Objects, object *storage.Object) (Manifest, error) {
-	content, err := place.Get(ctx, object.Key, 0, -1)
+func readManifest(ctx context.Context, backups storage.Objects, object *storage.Object) (Manifest, error) {
+	content, err := backups.Get(ctx, object.Key, 0, -1)
 	if err != nil {
 		return Manifest{}, err
 	}

@@ -22,33 +22,33 @@ type Target struct {
 	// Folder is that of the database. It must not exist, or be empty.
 	Folder string
 	Open   Opener
-	// Objects may have nothing that the place of the backup lacks.
+	// Objects must not have objects that the backup store lacks.
 	Objects storage.Objects
-	// ContinueLogs says that no checkpoint of a transparency log was published after the backup.
+	// ContinueLogs means that no checkpoint of a transparency log was published after the backup.
 	ContinueLogs bool
 }
 
-// Restored says what a restored place has.
+// Restored is the result of a restore.
 type Restored struct {
 	Verified verify.Result
-	// Halted says by the id of the organization why its transparency log is not continued.
+	// Halted has the reasons why transparency logs are not continued, by the ids of their organizations.
 	Halted map[string]string
 }
 
-// Restore restores a backup: the objects, then the database, which gets its name when all is verified. So a restore that was
-// interrupted leaves no database, and can be repeated.
-func Restore(ctx context.Context, place storage.Objects, chosen *Manifest, to Target, out Output) (Restored, error) {
-	if err := refuseUsed(ctx, place, to); err != nil {
+// Restore restores the objects, then the database, whose folder is renamed to its final name after verification. So an
+// interrupted restore leaves no database and can be repeated.
+func Restore(ctx context.Context, backups storage.Objects, chosen *Manifest, to Target, out Output) (Restored, error) {
+	if err := refuseUsed(ctx, backups, to); err != nil {
 		return Restored{}, err
 	}
 	m := newMeter(out, "objects")
-	if err := copyObjects(ctx, service{place}, m.into(to.Objects), out); err != nil {
+	if err := copyObjects(ctx, service{backups}, m.wrap(to.Objects), out); err != nil {
 		return Restored{}, err
 	}
 	m.end()
 	m = newMeter(out, "files of the database")
 	folder := to.Folder + ".restoring"
-	if err := writeFiles(ctx, place, chosen.Files, folder, m); err != nil {
+	if err := writeFiles(ctx, backups, chosen.Files, folder, m); err != nil {
 		return Restored{}, err
 	}
 	m.end()
@@ -70,8 +70,9 @@ func Restore(ctx context.Context, place storage.Objects, chosen *Manifest, to Ta
 	return restored, SyncFolder(filepath.Dir(to.Folder))
 }
 
-// refuseUsed refuses stores that are in use: a restored database fits no other objects, and the reverse.
-func refuseUsed(ctx context.Context, place storage.Objects, to Target) error {
+// refuseUsed refuses stores with other data: a restored database does not match other objects, nor restored objects another
+// database.
+func refuseUsed(ctx context.Context, backups storage.Objects, to Target) error {
 	entries, err := os.ReadDir(to.Folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -79,7 +80,7 @@ func refuseUsed(ctx context.Context, place storage.Objects, to Target) error {
 	if len(entries) > 0 {
 		return fmt.Errorf("the folder of the database is not empty: %s; move it away, or name another one", to.Folder)
 	}
-	for p, err := range transfer.Merge(ctx, transfer.ObjectsIn(service{place}), transfer.ObjectsIn(to.Objects)) {
+	for p, err := range transfer.Merge(ctx, transfer.ObjectsIn(service{backups}), transfer.ObjectsIn(to.Objects)) {
 		if err != nil {
 			return err
 		}
@@ -90,7 +91,7 @@ func refuseUsed(ctx context.Context, place storage.Objects, to Target) error {
 	return nil
 }
 
-// service is the view of a place that has the objects of the service alone.
+// service is a backup store that lists only the objects of the service.
 type service struct{ storage.Objects }
 
 func (s service) List(ctx context.Context, after string, limit int) ([]storage.Object, error) {
@@ -109,8 +110,8 @@ func (s service) List(ctx context.Context, after string, limit int) ([]storage.O
 	}
 }
 
-// writeFiles writes files to a folder anew.
-func writeFiles(ctx context.Context, place storage.Objects, files []File, folder string, m *meter) error {
+// writeFiles writes files to a folder. It removes the folder first, if there is one.
+func writeFiles(ctx context.Context, backups storage.Objects, files []File, folder string, m *meter) error {
 	if err := os.RemoveAll(folder); err != nil {
 		return err
 	}
@@ -118,7 +119,7 @@ func writeFiles(ctx context.Context, place storage.Objects, files []File, folder
 		return err
 	}
 	for i := range files {
-		if err := writeFile(ctx, place, &files[i], folder, m); err != nil {
+		if err := writeFile(ctx, backups, &files[i], folder, m); err != nil {
 			return fmt.Errorf("restore the file %s of the database: %w", files[i].Name, err)
 		}
 		m.count++
@@ -126,12 +127,12 @@ func writeFiles(ctx context.Context, place storage.Objects, files []File, folder
 	return SyncFolder(folder)
 }
 
-func writeFile(ctx context.Context, place storage.Objects, file *File, folder string, m *meter) error {
+func writeFile(ctx context.Context, backups storage.Objects, file *File, folder string, m *meter) error {
 	written, err := os.OpenFile(filepath.Join(folder, file.Name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	err = transfer.WriteObject(ctx, place, file.object(), io.MultiWriter(written, m))
+	err = transfer.WriteObject(ctx, backups, file.object(), io.MultiWriter(written, m))
 	if err == nil {
 		err = written.Sync()
 	}
@@ -147,8 +148,8 @@ func SyncFolder(folder string) error {
 	return errors.Join(opened.Sync(), opened.Close())
 }
 
-// prepare verifies a restored database, and notes in its transparency logs that they may be behind. The objects were verified
-// when they were copied.
+// prepare verifies a restored database, and marks its transparency logs as possibly older than their published checkpoints.
+// The objects were verified when they were copied.
 func prepare(ctx context.Context, docs storage.Documents, chosen *Manifest, to Target, out Output) (Restored, error) {
 	restored := Restored{}
 	var err error
@@ -156,10 +157,10 @@ func prepare(ctx context.Context, docs storage.Documents, chosen *Manifest, to T
 	if err != nil {
 		return restored, err
 	}
-	why := ""
+	reason := ""
 	if !to.ContinueLogs {
-		why = "the database was restored from the backup of " + chosen.Name() + ", and checkpoints may have been published since"
+		reason = "the database was restored from the backup of " + chosen.Name() + ", and checkpoints may have been published since"
 	}
-	restored.Halted, err = logs.New(docs, to.Objects).Restored(ctx, why)
+	restored.Halted, err = logs.New(docs, to.Objects).Restored(ctx, reason)
 	return restored, err
 }

@@ -1,4 +1,4 @@
-// Package buildinfo tells which version of the sources a program was built from.
+// Package buildinfo returns the version and commit that a program was built from.
 package buildinfo
 
 import (
@@ -6,11 +6,10 @@ import (
 	"runtime/debug"
 )
 
-// unknown stands for what the build has not recorded, as go run and go test do not.
+// unknown is the commit if the build has not recorded it, as with go run and go test.
 const unknown = "unknown"
 
-// The linker sets these, with -X, where the sources are built without their Git history, as in the Dockerfile, and in
-// a release.
+// The linker sets these, with -X, in releases and in builds without the Git history, as in the Dockerfile.
 var version, commit string
 
 // Info describes the build of a program.

@@ -1,5 +1,4 @@
-// Package cli is what the command lines of the programs have in common: flags,
-// help with the table of settings, and the version.
+// Package cli has what the command lines of all programs share: flags, help with the table of settings, and the version.
 package cli
 
 import (
@@ -18,7 +17,7 @@ import (
 const (
 	Success = 0
 	Failure = 1
-	// Misuse is for a command line that makes no sense.
+	// Misuse reports wrong arguments.
 	Misuse = 2
 )
 
@@ -27,7 +26,7 @@ type Program struct {
 	name, summary string
 	commands      []Command
 	flags         *flag.FlagSet
-	settings      map[string]string // variables by the flags that stand above them
+	settings      map[string]string // variables by the flags that override them
 	defaults      map[string]string
 	help, version *bool
 }
@@ -49,7 +48,7 @@ func NewProgram(name, summary string, commands ...Command) *Program {
 	return p
 }
 
-// Bool adds a flag that is on or off.
+// Bool adds a boolean flag.
 func (p *Program) Bool(name, usage string) *bool { return p.flags.Bool(name, false, usage) }
 
 // String adds a flag with a value, which the usage names between back quotes.
@@ -61,10 +60,10 @@ func (p *Program) Setting(name, variable, usage string) {
 	p.settings[name] = variable
 }
 
-// Default describes the default of a variable if it is not that of config.Table.
+// Default sets the text of a default in the help, if it is not that of config.Table.
 func (p *Program) Default(variable, description string) { p.defaults[variable] = description }
 
-// Given returns the settings that the command line gives.
+// Given returns the settings that flags of the command line set.
 func (p *Program) Given() []config.Flag {
 	var given []config.Flag
 	p.flags.Visit(func(f *flag.Flag) {
@@ -75,8 +74,8 @@ func (p *Program) Given() []config.Flag {
 	return given
 }
 
-// Parse reads the arguments and returns the command among them, "" for none. If done is true, the program has nothing
-// left to do, or has reported wrong arguments, and ends with the status.
+// Parse parses the arguments and returns the command among them, "" for none. If done is true, it has printed help, the
+// version or an error, and the program must end with the status.
 func (p *Program) Parse(args []string, out, errs io.Writer) (command string, status int, done bool) {
 	err := p.flags.Parse(args)
 	switch {
@@ -130,6 +129,5 @@ func (p *Program) printHelp(out io.Writer) {
 		}
 		fmt.Fprintf(table, "  %s\t%s\t%s\n", variable.Name, standard, variable.Meaning)
 	}
-	// Writing help to somewhere that is gone needs no better answer than silence.
-	_ = table.Flush()
+	_ = table.Flush() // nothing can be done if help cannot be written
 }

@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// lowDisk is too little for the compactions of a database, in bytes.
+	// lowDisk is the free disk space, in bytes, below which a database may lack space for compactions.
 	lowDisk = 1 << 30
-	// lowDays is when a disk is warned of that will be full.
+	// lowDays is the number of days until a disk is full below which there is a warning.
 	lowDays = 30
 )
 
-// examineMemory is for a service that runs here, where the system tells how much a process has.
+// examineMemory applies only if the service runs in this process, on a system with /proc.
 func examineMemory(_ context.Context, s *Subject) (found []Finding, err error) {
 	content, err := os.ReadFile("/proc/self/statm")
 	if err != nil || !s.Running {
@@ -42,17 +42,17 @@ func examineMemory(_ context.Context, s *Subject) (found []Finding, err error) {
 
 func size(bytes int64) string { return humanize.IBytes(uint64(bytes)) }
 
-// examineDisk is for Pebble: it finds the least that is free on a disk with data, and in how many days these fill it if they
-// grow as today: by the share of all facts that were logged within the last 24 hours.
+// examineDisk applies only to Pebble. It finds the least free space of the disks with data, and the days until they are full.
+// The assumed daily growth is the share of all facts that were logged within the last 24 hours.
 func examineDisk(ctx context.Context, s *Subject) (found []Finding, err error) {
 	if s.Engines.Embedded == nil {
 		return nil, nil
 	}
-	used, free, err := diskOf(ctx, s)
+	used, free, err := diskUse(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	recent, all, err := factsOf(ctx, s)
+	recent, all, err := countFacts(ctx, s)
 	days, growth := "unknown", float64(used)*float64(recent)/float64(max(all, 1))
 	if all > 0 {
 		days = fmt.Sprintf("%.0f", float64(free)/max(growth, 1))
@@ -61,9 +61,9 @@ func examineDisk(ctx context.Context, s *Subject) (found []Finding, err error) {
 		"%s free, %s of data, %s a day as today; days left: %s", size(free), size(used), size(int64(growth)), days), err
 }
 
-// diskOf adds up what the data take up in folders, and finds the least that is free on their disks. Objects are added for half
-// of the time that the check has.
-func diskOf(ctx context.Context, s *Subject) (used, free int64, err error) {
+// diskUse returns the size of the data in folders and the least free space of their disks. It adds up objects for at most
+// half of the timeout of the check.
+func diskUse(ctx context.Context, s *Subject) (used, free int64, err error) {
 	used = s.Engines.Embedded.Size()
 	free, err = pebble.Room(s.Settings.Stores.Database.Path)
 	folder := s.Settings.Stores.Objects.Path
@@ -81,8 +81,8 @@ func diskOf(ctx context.Context, s *Subject) (used, free int64, err error) {
 	return used, min(free, room), err
 }
 
-// factsOf counts the facts in all logs, and by the checkpoints those that were logged within the last 24 hours.
-func factsOf(ctx context.Context, s *Subject) (recent, all int64, err error) {
+// countFacts counts the facts of all logs, and, by their checkpoints, those that were logged within the last 24 hours.
+func countFacts(ctx context.Context, s *Subject) (recent, all int64, err error) {
 	yesterday := evidence.Seconds(s.Clock().Add(-24 * time.Hour))
 	err = s.Store.Tenancy.EachOrganization(ctx, func(org *evidence.Organization) error {
 		log, err := s.Store.Logs.Get(ctx, org.ID)

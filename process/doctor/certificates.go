@@ -15,8 +15,8 @@ import (
 	"attestry/storage"
 )
 
-// examineCertificates finds files of HTTPS that cannot be used, and certificates in them that expire soon: of the API with its
-// chain, and of the authorities of clients. The service reads the files again when they change.
+// examineCertificates finds unusable files of HTTPS, and certificates in them that expire soon: those of the API with its
+// chain, and those of the authorities of clients. The service reads the files again when they change.
 func examineCertificates(_ context.Context, s *Subject) (found []Finding, err error) {
 	of := &s.Settings.HTTP
 	if !of.HTTPS() {
@@ -52,7 +52,7 @@ func nameOf(certificate *x509.Certificate) string {
 	return cmp.Or(certificate.Subject.String(), strings.Join(certificate.DNSNames, ","), "with the serial number "+certificate.SerialNumber.String())
 }
 
-// readCertificates reads a PEM file, none without a path.
+// readCertificates reads the certificates of a PEM file, none if the path is "".
 func readCertificates(path string) (certificates []*x509.Certificate, err error) {
 	if path == "" {
 		return nil, nil
@@ -69,7 +69,7 @@ func readCertificates(path string) (certificates []*x509.Certificate, err error)
 	return certificates, err
 }
 
-// examineSettings finds settings that are valid each by itself, but not with one another or with what is stored.
+// examineSettings finds settings that contradict each other or the stored data.
 func examineSettings(ctx context.Context, s *Subject) (found []Finding, err error) {
 	of := &s.Settings
 	for _, one := range []struct {

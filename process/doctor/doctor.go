@@ -1,4 +1,4 @@
-// Package doctor examines a service: its stores, clocks, keys, certificates, work, logs and settings, and what is left of memory and disk.
+// Package doctor examines a service: its stores, clocks, keys, certificates, work, logs, settings, free memory and disk space.
 package doctor
 
 import (
@@ -21,7 +21,7 @@ import (
 // timeout bounds each check and the opening of each store.
 const timeout = 10 * time.Second
 
-// State says how bad something is.
+// State is the severity of a finding.
 type State string
 
 // The states.
@@ -31,25 +31,25 @@ const (
 	Error   State = "error"
 )
 
-// Finding is what a check has found.
+// Finding is a result of a check.
 type Finding struct {
 	Check    string `json:"check"`
 	State    State  `json:"state"`
 	Measured string `json:"measured"`
-	// Advice says what to do, "" if nothing is wrong.
+	// Advice is what the operator should do, "" if nothing is wrong.
 	Advice string `json:"advice,omitempty"`
 }
 
 // Subject is the service that is examined.
 type Subject struct {
 	*process.Process
-	// Running tells that the service runs in this process.
+	// Running means that the service runs in this process.
 	Running bool
-	// Failed says why stores cannot be used, by their names.
+	// Failed has the errors of stores and of checks, by their names.
 	Failed map[string]error
 }
 
-// Open opens each store of a service that can be opened. What a mistyped address would make, a folder or indexes, is not made.
+// Open opens each store of a service that can be opened. It creates no folders and indexes, as an address may be mistyped.
 func (s *Subject) Open(ctx context.Context, settings config.Settings, log *slog.Logger) (*process.Process, error) {
 	roots, err := settings.Process.Roots()
 	if err != nil {
@@ -70,12 +70,12 @@ func (s *Subject) Open(ctx context.Context, settings config.Settings, log *slog.
 	return process.Assemble(settings, log, time.Now, redis, docs, objects, nil), nil
 }
 
-// open returns nil if a store cannot be opened. One in a folder must be there.
+// open returns nil if a store cannot be opened. The folder of an embedded store must exist.
 func open[S any](ctx context.Context, s *Subject, name, folder string, run func(context.Context) (S, error)) (none S) {
 	_, err := os.Stat(cmp.Or(folder, "/"))
 	if err == nil {
 		var store S
-		if store, err = within(ctx, run); err == nil {
+		if store, err = withTimeout(ctx, run); err == nil {
 			return store
 		}
 	}
@@ -83,32 +83,32 @@ func open[S any](ctx context.Context, s *Subject, name, folder string, run func(
 	return none
 }
 
-// within runs a function and waits for it no longer than the timeout: a file system that hangs heeds no context.
-func within[T any](ctx context.Context, run func(context.Context) (T, error)) (none T, err error) {
+// withTimeout returns after the timeout even if run does not: calls of a file system that hangs ignore the context.
+func withTimeout[T any](ctx context.Context, run func(context.Context) (T, error)) (none T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var result T
-	ended := make(chan error, 1)
-	goroutine.Start(func() (err error) { result, err = run(ctx); return err }, func(err error) { ended <- err })
+	done := make(chan error, 1)
+	goroutine.Start(func() (err error) { result, err = run(ctx); return err }, func(err error) { done <- err })
 	select {
-	case err := <-ended:
+	case err := <-done:
 		return result, err
 	case <-ctx.Done():
 		return none, fmt.Errorf("no answer within %v", timeout)
 	}
 }
 
-// check is one thing that is looked at. run finds nothing if it does not apply.
+// check is a check of the service. run returns no findings if it does not apply.
 type check struct {
 	name string
-	// needs are the stores without which it is left out.
+	// needs are the stores that the check requires. It is skipped if one of them has failed.
 	needs []string
-	// advice goes with an error.
+	// advice is the advice for an error of run.
 	advice string
 	run    func(ctx context.Context, s *Subject) ([]Finding, error)
 }
 
-// checks are in their order: others are not made on a store that does not answer.
+// checks returns all checks. Those of stores come first, as other checks are skipped if a store does not answer.
 func checks() []check {
 	database, both := []string{storage.Database}, []string{storage.Database, storage.ObjectStore}
 	const damaged = "run admin verify, and restore what is damaged from a backup"
@@ -129,7 +129,7 @@ func checks() []check {
 	}
 }
 
-// Examine makes all checks, passes each finding, and returns how many are not OK.
+// Examine runs all checks, passes each finding, and returns how many findings are not OK.
 func (s *Subject) Examine(ctx context.Context, pass func(Finding) error) (wrong int, err error) {
 	for _, c := range checks() {
 		for _, found := range s.examine(ctx, &c) {
@@ -151,7 +151,7 @@ func (s *Subject) examine(ctx context.Context, c *check) (found []Finding) {
 	}
 	err := s.Failed[c.name]
 	if err == nil {
-		found, err = within(ctx, func(ctx context.Context) ([]Finding, error) { return c.run(ctx, s) })
+		found, err = withTimeout(ctx, func(ctx context.Context) ([]Finding, error) { return c.run(ctx, s) })
 	}
 	if err != nil {
 		s.Failed[c.name] = err
@@ -164,7 +164,7 @@ func warning(advice, format string, values ...any) Finding {
 	return Finding{State: Warning, Measured: fmt.Sprintf(format, values...), Advice: advice}
 }
 
-// measured is a finding of what is OK unless it is too much or too little.
+// measured returns a finding with a measured value: a warning if it is wrong, else OK.
 func measured(wrong bool, advice, format string, values ...any) []Finding {
 	found := warning(advice, format, values...)
 	if !wrong {
@@ -173,7 +173,7 @@ func measured(wrong bool, advice, format string, values ...any) []Finding {
 	return []Finding{found}
 }
 
-// orOK adds what was measured if nothing is wrong.
+// orOK returns the findings, or one that is OK if there are none.
 func orOK(found []Finding, format string, values ...any) []Finding {
 	if len(found) > 0 {
 		return found

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// expiryNotice is how long before its end a key or a certificate is warned of.
+	// expiryNotice is how long before the expiry of a key or a certificate there is a warning.
 	expiryNotice = 30 * 24 * time.Hour
-	// maxWait is for how long work is due, and maxLag for how long facts wait to be logged, only if something is wrong.
+	// maxWait is how long work may be due, and maxLag how long facts may wait to be logged, without a warning.
 	maxWait = 5 * time.Minute
 	maxLag  = time.Minute
 )
@@ -39,7 +39,7 @@ func examineKeys(ctx context.Context, s *Subject) (found []Finding, err error) {
 	return orOK(found, "none expires within 30 days"), err
 }
 
-// examineWork looks at the first page of each kind of durable work, which has what has waited longest.
+// examineWork reads the first page of each kind of durable work, which has the oldest entries.
 func examineWork(ctx context.Context, s *Subject) (found []Finding, err error) {
 	due := 0
 	for _, page := range s.JobPages() {
@@ -71,14 +71,14 @@ func examineLogs(ctx context.Context, s *Subject) (found []Finding, err error) {
 	}
 	count, entries := 0, int64(0)
 	err = s.Store.Tenancy.EachOrganization(ctx, func(org *evidence.Organization) error {
-		log, why, err := consistent(ctx, s.Store.Logs, org.ID)
+		log, reason, err := checkConsistency(ctx, s.Store.Logs, org.ID)
 		switch {
 		case errors.Is(err, storage.ErrNotFound):
 			return nil
 		case err != nil:
 			return fmt.Errorf("%s: %w", org.Name, err)
-		case why != "":
-			found = append(found, Finding{State: Error, Measured: log.Origin + ": " + why, Advice: "restore the database as it was, or see admin log continue"})
+		case reason != "":
+			found = append(found, Finding{State: Error, Measured: log.Origin + ": " + reason, Advice: "restore the database as it was, or see admin log continue"})
 		case len(keys) > 0 && log.Signed > 0 && !signedBy(keys, &log):
 			found = append(found, warning("use the file with the key that signed it: auditors trust no other", "no key of ATTESTRY_LOG_KEY_FILE has signed the last checkpoint of %s", log.Origin))
 		}
@@ -98,19 +98,19 @@ func examineLogs(ctx context.Context, s *Subject) (found []Finding, err error) {
 	return orOK(found, "%d entries of %d logs are consistent with the checkpoints", entries, count), err
 }
 
-// consistent returns a log and why it is not consistent with its last checkpoint or the last one that was kept, "" if it is.
-// That is read before the log, which others may continue.
-func consistent(ctx context.Context, all *logs.Logs, org string) (log logs.Log, why string, err error) {
+// checkConsistency returns a log, and why it is not consistent with its last checkpoint or the last kept one, "" if it is.
+// It reads the kept one before the log, as others may extend the log meanwhile.
+func checkConsistency(ctx context.Context, all *logs.Logs, org string) (log logs.Log, reason string, err error) {
 	kept, _, err := all.LastKept(ctx, org)
 	if err == nil {
 		log, err = all.Get(ctx, org)
 	}
 	for _, checkpoint := range []logs.Kept{kept, {Generation: log.Generation, Size: log.Signed, Note: log.Checkpoint}} {
-		if err == nil && why == "" {
-			why, err = all.Behind(ctx, &log, checkpoint)
+		if err == nil && reason == "" {
+			reason, err = all.Behind(ctx, &log, checkpoint)
 		}
 	}
-	return log, why, err
+	return log, reason, err
 }
 
 func signedBy(keys translog.Keys, log *logs.Log) bool {

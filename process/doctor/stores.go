@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// ownKey is that of what is written to find out whether a store takes writes.
-	ownKey = "doctor"
-	// slow is how long a store takes only if something is wrong.
+	// probeKey is the key of the write that tests a store.
+	probeKey = "doctor"
+	// slow is the time of a ping and a write above which there is a warning.
 	slow = time.Second
-	// maxSkew is by how much clocks may differ. Some servers tell whole seconds.
+	// maxSkew is the tolerated difference of clocks. Some servers return whole seconds.
 	maxSkew = 5 * time.Second
 )
 
-// try measures how long a store takes to answer and to take a write. The error is that of ping.
+// try measures the times of a ping and of a write. It returns the error of ping; that of write is a finding.
 func try(ctx context.Context, ping, write func(context.Context) error) ([]Finding, error) {
 	began := time.Now()
 	if err := ping(ctx); err != nil {
@@ -38,7 +38,7 @@ func try(ctx context.Context, ping, write func(context.Context) error) ([]Findin
 
 func examineDatabase(ctx context.Context, s *Subject) ([]Finding, error) {
 	engines := s.Engines
-	found, err := try(ctx, engines.Documents.Ping, func(ctx context.Context) error { return guard.ProbeDocuments(ctx, engines.Documents, ownKey) })
+	found, err := try(ctx, engines.Documents.Ping, func(ctx context.Context) error { return guard.ProbeDocuments(ctx, engines.Documents, probeKey) })
 	if engines.Embedded != nil && engines.Embedded.Damage() != "" {
 		found = append(found, Finding{State: Error, Measured: engines.Embedded.Damage(), Advice: "restore it from a backup"})
 	}
@@ -57,18 +57,18 @@ func examineObjects(ctx context.Context, s *Subject) ([]Finding, error) {
 	return found, err
 }
 
-// examineRedis is for one that is named: that of a standalone may be in its memory.
+// examineRedis applies only if a Redis is set: a standalone may have one in memory.
 func examineRedis(ctx context.Context, s *Subject) ([]Finding, error) {
 	if s.Settings.Stores.Redis.URL == "" {
 		return nil, nil
 	}
-	const key = "attestry:" + ownKey
+	const key = "attestry:" + probeKey
 	return try(ctx, func(ctx context.Context) error { return s.Redis.Ping(ctx).Err() }, func(ctx context.Context) error {
 		return errors.Join(s.Redis.Set(ctx, key, "", time.Minute).Err(), s.Redis.Del(ctx, key).Err())
 	})
 }
 
-// examineIndexes is for MongoDB: Pebble has all indexes when it is open.
+// examineIndexes applies only to MongoDB: an open Pebble database has all indexes.
 func examineIndexes(_ context.Context, s *Subject) (found []Finding, _ error) {
 	db, ok := s.Engines.Documents.(*mongodb.DB)
 	if !ok {
@@ -87,7 +87,7 @@ func examineRetention(ctx context.Context, s *Subject) ([]Finding, error) {
 	return orOK(nil, "objects are kept from deletion, in %s mode", s.Settings.Retention.Mode), s.Store.Retention.Test(ctx)
 }
 
-// examineClocks compares the clock with those of the servers of documents and objects, and with the newest attestation.
+// examineClocks compares this clock with those of the database and object store, and with the newest attestation.
 func examineClocks(ctx context.Context, s *Subject) (found []Finding, err error) {
 	for _, store := range []any{s.Engines.Documents, s.Engines.Objects} {
 		server, ok := store.(interface {

@@ -13,12 +13,12 @@ func NewHandler(next slog.Handler) slog.Handler { return handler{next} }
 
 type handler struct{ next slog.Handler }
 
-// Enabled is that of the handler behind.
+// Enabled calls Enabled of the next handler.
 func (h handler) Enabled(ctx context.Context, level slog.Level) bool {
 	return h.next.Enabled(ctx, level)
 }
 
-// Handle hides keys in a record and hands it on, with the trace that it belongs to.
+// Handle hides keys in a record, adds its trace id, and passes it to the next handler.
 func (h handler) Handle(ctx context.Context, record slog.Record) error {
 	clean := slog.NewRecord(record.Time, record.Level, Text(ctx, record.Message), record.PC)
 	record.Attrs(func(attr slog.Attr) bool {
@@ -31,12 +31,12 @@ func (h handler) Handle(ctx context.Context, record slog.Record) error {
 	return h.next.Handle(ctx, clean)
 }
 
-// WithAttrs hides keys in attributes that all records will have.
+// WithAttrs hides keys in the attributes of all records.
 func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return handler{h.next.WithAttrs(cleanAttrs(context.Background(), attrs))}
 }
 
-// WithGroup is that of the handler behind.
+// WithGroup calls WithGroup of the next handler.
 func (h handler) WithGroup(name string) slog.Handler { return handler{h.next.WithGroup(name)} }
 
 func cleanAttrs(ctx context.Context, attrs []slog.Attr) []slog.Attr {
@@ -60,7 +60,7 @@ func cleanAttr(ctx context.Context, attr slog.Attr) slog.Attr {
 	return slog.Attr{Key: attr.Key, Value: value}
 }
 
-// cleanAny hides keys in what is logged as JSON. A value without a key, or one that is no JSON, is unchanged.
+// cleanAny hides keys in a value that is logged as JSON. It does not change one without keys, or one that cannot be JSON.
 func cleanAny(ctx context.Context, value slog.Value) slog.Value {
 	if err, ok := value.Any().(error); ok {
 		return slog.StringValue(Text(ctx, err.Error()))

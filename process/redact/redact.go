@@ -1,5 +1,5 @@
-// Package redact hides API keys in logs and answers: text that looks like a key of Attestry or a signed token, and the
-// credentials of the current request, however they are escaped.
+// Package redact hides API keys in logs and responses: text that looks like a key of Attestry or a signed token, and the
+// credentials of the current request, in all escaped forms.
 package redact
 
 import (
@@ -19,17 +19,17 @@ var hidden = evidence.Secret("").String()
 
 var keyPattern = regexp.MustCompile(evidence.APIKeyPattern + "|" + evidence.SignedTokenPattern)
 
-// maxLayers bounds how often percent-encoding is undone, so that a hostile text costs little.
+// maxLayers is the number of layers of percent-encoding that are decoded. It bounds the cost of a hostile text.
 const maxLayers = 3
 
 type secretsKey struct{}
 
-// With returns a context in which secrets are hidden. Those too short for a key are ordinary words and are not.
+// With returns a context in which Text hides the secrets. It ignores those too short for a key: they may be ordinary words.
 func With(ctx context.Context, secrets ...string) context.Context {
 	var forms []string
 	for _, secret := range secrets {
 		if len(secret) >= evidence.MinKeyLength {
-			forms = append(forms, formsOf(secret)...)
+			forms = append(forms, escapedForms(secret)...)
 		}
 	}
 	if len(forms) == 0 {
@@ -39,8 +39,8 @@ func With(ctx context.Context, secrets ...string) context.Context {
 	return context.WithValue(ctx, secretsKey{}, slices.Compact(forms))
 }
 
-// formsOf are a secret as it is, quoted by Go, as JSON, and with the blanks of a query. Text undoes percent-encoding.
-func formsOf(secret string) []string {
+// escapedForms returns a secret unchanged, quoted by Go, as JSON, and with + for blanks. Text decodes percent-encoding.
+func escapedForms(secret string) []string {
 	quoted := strconv.Quote(secret)
 	forms := []string{secret, quoted[1 : len(quoted)-1], strings.ReplaceAll(secret, " ", "+")}
 	if encoded, err := json.Marshal(secret); err == nil {
@@ -66,10 +66,10 @@ func Text(ctx context.Context, text string) string {
 	return hide(text, found)
 }
 
-// span is a part of a text, from its first byte to the one behind its last.
+// span is the part text[from:to] of a text.
 type span struct{ from, to int }
 
-// hide replaces spans, which may overlap.
+// hide replaces spans of a text. They may overlap.
 func hide(text string, spans []span) string {
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	var b strings.Builder
@@ -85,25 +85,24 @@ func hide(text string, spans []span) string {
 	return b.String()
 }
 
-// decoded is a text after percent-decoding, possibly repeated.
+// decoded is a text after zero or more rounds of percent-decoding.
 type decoded struct {
 	text string
-	// at is where in the original each byte begins, and at the end its length; nil means the original itself.
-	at []int
+	// offsets has the offset of each byte in the original, and then its length; nil means the original itself.
+	offsets []int
 }
 
-func (d *decoded) origin(i int) int {
-	if d.at == nil {
+func (d *decoded) original(i int) int {
+	if d.offsets == nil {
 		return i
 	}
-	return d.at[i]
+	return d.offsets[i]
 }
 
-// search adds the spans of the original with a key, or the beginning of a secret: long texts are cut before they are
-// shown.
+// search adds the spans of the original with a key or the beginning of a secret, as long texts are truncated.
 func (d *decoded) search(found []span, secrets []string) []span {
 	for _, match := range keyPattern.FindAllStringIndex(d.text, -1) {
-		found = append(found, span{d.origin(match[0]), d.origin(match[1])})
+		found = append(found, span{d.original(match[0]), d.original(match[1])})
 	}
 	for _, secret := range secrets {
 		begin := secret[:evidence.MinKeyLength]
@@ -114,7 +113,7 @@ func (d *decoded) search(found []span, secrets []string) []span {
 			}
 			from += i
 			end := from + commonPrefix(d.text[from:], secret)
-			found = append(found, span{d.origin(from), d.origin(end)})
+			found = append(found, span{d.original(from), d.original(end)})
 			from = end
 		}
 	}
@@ -137,10 +136,10 @@ func (d *decoded) unescape() (decoded, bool) {
 		return decoded{}, false
 	}
 	var text strings.Builder
-	at := make([]int, 0, len(d.text)+1)
+	offsets := make([]int, 0, len(d.text)+1)
 	changed := false
 	for i := 0; i < len(d.text); {
-		at = append(at, d.origin(i))
+		offsets = append(offsets, d.original(i))
 		if char, ok := escaped(d.text[i:]); ok {
 			text.WriteByte(char)
 			changed = true
@@ -150,10 +149,10 @@ func (d *decoded) unescape() (decoded, bool) {
 		text.WriteByte(d.text[i])
 		i++
 	}
-	return decoded{text: text.String(), at: append(at, d.origin(len(d.text)))}, changed
+	return decoded{text: text.String(), offsets: append(offsets, d.original(len(d.text)))}, changed
 }
 
-// escaped decodes the percent-encoded byte that a text begins with.
+// escaped decodes a percent-encoded byte at the beginning of a text.
 func escaped(text string) (byte, bool) {
 	if len(text) < len("%00") || text[0] != '%' {
 		return 0, false

@@ -1,10 +1,9 @@
-// Package spans exports the spans of a process by OpenTelemetry, in a build with the tag otel. Other builds do not have its
-// packages.
+// Package spans exports the spans of a process by OpenTelemetry. Only builds with the tag otel contain OpenTelemetry.
 package spans
 
 import "os"
 
-// endpoint is the variable that names the collector, and its value, "" without one.
+// endpoint returns the variable with the address of the collector and its value, "" if it is not set.
 func endpoint() (variable, value string) {
 	const general, traces = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 	if value = os.Getenv(traces); value != "" {

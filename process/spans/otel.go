@@ -23,13 +23,13 @@ import (
 	"attestry/trace"
 )
 
-// flushTimeout bounds how long the last spans may take to be sent.
+// flushTimeout bounds the export of the last spans.
 const flushTimeout = 5 * time.Second
 
-// Start exports spans from now on as the variables OTEL_* say, and returns what sends the last ones. name is that of the
-// process in its log.
+// Start exports spans as configured by the variables OTEL_*. stop exports the last ones. name is the name of the process in
+// its log.
 func Start(ctx context.Context, name string, log *slog.Logger) (stop func(), err error) {
-	on, err := wanted()
+	on, err := enabled()
 	if !on || err != nil {
 		return func() {}, err
 	}
@@ -39,10 +39,10 @@ func Start(ctx context.Context, name string, log *slog.Logger) (stop func(), err
 	if err != nil {
 		return nil, errors.Join(append(faults, err)...)
 	}
-	// The provider reports what is wrong with the variables; what else is not found out is left out.
-	about, _ := resource.New(ctx, resource.WithHost(), resource.WithTelemetrySDK(), resource.WithAttributes(
+	// The provider reports faults of the variables. Attributes that cannot be detected are left out.
+	attributes, _ := resource.New(ctx, resource.WithHost(), resource.WithTelemetrySDK(), resource.WithAttributes(
 		attribute.String("service.name", "attestry-"+name), attribute.String("service.version", buildinfo.Read().Version)), resource.WithFromEnv())
-	provider := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(about))
+	provider := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(attributes))
 	if err := errors.Join(faults...); err != nil {
 		return nil, errors.Join(err, provider.Shutdown(ctx))
 	}
@@ -58,9 +58,9 @@ func Start(ctx context.Context, name string, log *slog.Logger) (stop func(), err
 	}, nil
 }
 
-// wanted reports whether the environment wants spans exported. It wants none without an endpoint, as those who run the
-// service may have no collector. It returns what the exporter would not notice before it sends.
-func wanted() (bool, error) {
+// enabled reports whether the environment enables the export of spans. Without an endpoint it is off, as there may be no
+// collector. The error has faults of variables that the exporter would not report before the first export.
+func enabled() (bool, error) {
 	variable, collector := endpoint()
 	exporter := os.Getenv("OTEL_TRACES_EXPORTER")
 	if collector == "" || exporter == "none" || strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") {

@@ -12,25 +12,25 @@ import (
 	"go.opentelemetry.io/otel"
 )
 
-// reporter takes the errors that OpenTelemetry does not return, but reports or logs. It drops the values beside a message,
-// which may be secrets, such as headers.
+// reporter receives the errors that OpenTelemetry reports or logs instead of returning them. It drops the values of log
+// messages, which may be secrets, such as headers.
 type reporter func(error)
 
-// install has errors reported here from now on.
+// install makes r the global receiver of errors.
 func (r reporter) install() {
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(r))
 	otel.SetLogger(logr.New(r))
 }
 
-// Init, Enabled, Info, Error, WithValues and WithName are those of a sink of logr. OpenTelemetry logs at the level 4 that
-// it ignores the value of a variable.
+// Init, Enabled, Info, Error, WithValues and WithName implement logr.LogSink. OpenTelemetry logs an ignored value of a
+// variable at level 4.
 func (reporter) Init(logr.RuntimeInfo) {}
 
 func (reporter) Enabled(level int) bool { return level <= 4 }
 
-func (r reporter) Info(_ int, message string, about ...any) {
-	if strings.HasPrefix(message, "Got invalid value") && len(about) > 0 {
-		r(fmt.Errorf("%v: %s", about[0], message))
+func (r reporter) Info(_ int, message string, keysAndValues ...any) {
+	if strings.HasPrefix(message, "Got invalid value") && len(keysAndValues) > 0 {
+		r(fmt.Errorf("%v: %s", keysAndValues[0], message))
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"attestry/trace"
 )
 
-// kinds are the kinds of spans as OpenTelemetry names them.
+// kinds maps the kinds of spans to those of OpenTelemetry.
 var kinds = map[trace.Kind]otel.SpanKind{trace.Server: otel.SpanKindServer, trace.Consumer: otel.SpanKindConsumer, trace.Client: otel.SpanKindClient}
 
 // header is the header of W3C Trace Context with the id of the parent.
@@ -22,8 +22,8 @@ const header = "traceparent"
 
 type tracer struct{ tracer otel.Tracer }
 
-// Start begins a span. A span of this process in the context is its parent, else the one that the reference names. Without
-// either, a command of a background loop is no trace worth keeping.
+// Start begins a span. Its parent is the span of this process in the context, else the one that the reference names. Without
+// either, it begins no span for a client call: a call of a background loop needs no trace.
 func (t tracer) Start(ctx context.Context, kind trace.Kind, name string) (context.Context, trace.Span) {
 	if !otel.SpanContextFromContext(ctx).IsValid() {
 		if kind == trace.Client {
@@ -43,16 +43,16 @@ type span struct {
 	traceparent string
 }
 
-// Traceparent names the span.
+// Traceparent returns the traceparent header of the span.
 func (s span) Traceparent() string { return s.traceparent }
 
-// End ends the span. Why it failed is in the log alone: the text of an error may hold what is secret.
+// End ends the span. The error is only in the log, as its text may have secrets.
 func (s span) End(failed bool, attributes ...slog.Attr) {
-	for _, about := range attributes {
-		if about.Value.Kind() == slog.KindInt64 {
-			s.SetAttributes(attribute.Int64(about.Key, about.Value.Int64()))
+	for _, attr := range attributes {
+		if attr.Value.Kind() == slog.KindInt64 {
+			s.SetAttributes(attribute.Int64(attr.Key, attr.Value.Int64()))
 		} else {
-			s.SetAttributes(attribute.String(about.Key, about.Value.String()))
+			s.SetAttributes(attribute.String(attr.Key, attr.Value.String()))
 		}
 	}
 	if failed {

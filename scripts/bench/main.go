@@ -1,6 +1,6 @@
-// Command bench measures the service over real connections of the loopback device, and in the same run a baseline: a
-// bare fiber handler that only reads and decodes the same requests. Absolute figures depend on the machine; the ratio
-// of the two depends on the service.
+// Command bench measures the service over connections of the loopback device, and in the same run a baseline: a fiber
+// handler that only reads and decodes the same requests. Absolute figures depend on the machine, but their ratio depends
+// on the service.
 //
 //	go run ./scripts/bench
 //	go run ./scripts/bench --rows 'report changed' --seconds 10 --redis redis://127.0.0.1:6379/0
@@ -29,7 +29,7 @@ import (
 
 func main() {
 	evaluation.ServeChild()
-	process.CollectGarbage(process.UsualGarbage)
+	process.TuneGC(process.DefaultGCPercent)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
@@ -43,7 +43,7 @@ type arguments struct {
 	seconds float64
 	rows    string
 	data    string
-	// other is the program to compare with, "" for none.
+	// other is the executable to compare with, "" for none.
 	other string
 	json  bool
 }
@@ -88,7 +88,7 @@ func parse(args []string, messages io.Writer) (arguments, error) {
 	return a, nil
 }
 
-// run measures the workloads that args choose, and prints the results to out.
+// run measures the workloads that args select, and prints the results to out.
 func run(ctx context.Context, args []string, out, messages io.Writer) error {
 	a, err := parse(args, messages)
 	if err != nil {

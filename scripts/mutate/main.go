@@ -1,5 +1,5 @@
-// Command mutate measures what the tests notice. It alters the code of core packages at random places, one at a time,
-// runs the tests, and reports which alterations no test has found. The working tree does not change.
+// Command mutate is mutation testing of the core packages. It alters the code at random places, one at a time, runs the
+// tests, and reports the alterations that no test has found. The working tree does not change.
 package main
 
 import (

@@ -14,7 +14,7 @@ const (
 	firstOrganization = "acme"
 )
 
-// applyFirstStart makes a user, an organization and a key if there is no organization, and returns the key.
+// applyFirstStart creates a user, an organization and a key if there is no organization, and returns the key.
 func applyFirstStart(ctx context.Context, tenancy *tenancy.Tenancy) ([]identity.MadeKey, error) {
 	used := false
 	err := tenancy.EachOrganization(ctx, func(*evidence.Organization) error { used = true; return nil })

@@ -10,8 +10,8 @@ import (
 	"attestry/process"
 )
 
-// refuseLostDatabase refuses to make a new embedded database beside the files of another one, unless the loss is
-// accepted.
+// refuseLostDatabase refuses to create a new embedded database if the object store has files of another one, unless the
+// loss is accepted.
 func refuseLostDatabase(stores config.Stores, acceptLoss bool) error {
 	if acceptLoss || stores.Database.Engine == config.MongoDB || stores.Objects.Engine != config.Filesystem || process.HasDatabase(stores.Database) {
 		return nil
@@ -24,7 +24,7 @@ func refuseLostDatabase(stores config.Stores, acceptLoss bool) error {
 		stores.Database.Path, file)
 }
 
-// anyFile finds a file below a folder, "" if there is none.
+// anyFile returns the path of any file in a folder or its subfolders, "" if there is none.
 func anyFile(folder string) (found string, err error) {
 	err = filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		switch {

@@ -1,5 +1,5 @@
-// Command standalone runs all of Attestry in one process, on Pebble, a Redis in
-// memory and files: for evaluation, demonstrations (scripts/demo) and development.
+// Command standalone runs all of Attestry in one process, on Pebble, an in-memory Redis and files: for evaluation,
+// demonstrations (scripts/demo) and development.
 //
 //	CGO_ENABLED=0 go run ./scripts/standalone
 package main
@@ -28,19 +28,19 @@ import (
 	"attestry/scripts/standalone/instance"
 )
 
-// garbagePercent is less than what Go has by default, as without cgo the cache and the newest tables of Pebble are in the heap.
-const garbagePercent = 50
+// gcPercent is less than the default of Go, as without cgo the cache and the newest tables of Pebble are in the heap.
+const gcPercent = 50
 
 func main() {
 	evaluation.ServeChild()
-	process.CollectGarbage(garbagePercent)
+	process.TuneGC(gcPercent)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	c := command{environ: os.Environ(), out: os.Stdout, errs: os.Stderr}
 	os.Exit(c.main(ctx, os.Args[1:]))
 }
 
-// command is the program with what it gets from the system.
+// command is the program with its environment and outputs.
 type command struct {
 	environ   []string
 	out, errs io.Writer
@@ -59,9 +59,9 @@ func (c *command) main(ctx context.Context, args []string) int {
 }
 
 const (
-	// signingKey is the file in the data folder with the key that verdicts are signed with.
+	// signingKey is the file in the data folder with the key that signs verdicts.
 	signingKey = "signing-key.pem"
-	// logKey is the file in the data folder with the key that transparency logs are signed with.
+	// logKey is the file in the data folder with the key that signs transparency logs.
 	logKey = "log.key"
 )
 
@@ -117,20 +117,20 @@ func (c *command) run(ctx context.Context, a arguments) error {
 		Log: log,
 	})
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return nil // it was told to stop while it started
+		return nil // a signal stopped it during the start
 	}
 	if err != nil {
 		c.printKeys(made)
 		return fmt.Errorf("standalone cannot start: %w", err)
 	}
-	endAdmin := listenForAdmin(running.Process)
+	closeAdmin := listenForAdmin(running.Process)
 	err = c.serve(ctx, a, made, running)
-	return errors.Join(err, endAdmin(), running.Close())
+	return errors.Join(err, closeAdmin(), running.Close())
 }
 
-// listenForAdmin lets scripts/admin send commands until end is called, as no other process can open an embedded database
-// meanwhile. If it cannot listen, the service runs all the same.
-func listenForAdmin(p *process.Process) (end func() error) {
+// listenForAdmin accepts commands of scripts/admin until stop is called, as no other process can open the embedded database
+// meanwhile. If it cannot listen, it logs a warning and the service runs.
+func listenForAdmin(p *process.Process) (stop func() error) {
 	if p.Settings.Stores.Database.Engine == config.Pebble {
 		socket, err := admin.Listen(p)
 		if err == nil {
@@ -141,7 +141,7 @@ func listenForAdmin(p *process.Process) (end func() error) {
 	return func() error { return nil }
 }
 
-// keyFiles are the settings of the keys that nobody has set. They are made in the data folder.
+// keyFiles returns settings for the keys that are not set. It creates missing ones in the data folder.
 func keyFiles(data string, settings *config.Settings) (environ []string, err error) {
 	for _, key := range []struct {
 		set, variable, name string
@@ -162,7 +162,7 @@ func keyFiles(data string, settings *config.Settings) (environ []string, err err
 	return environ, nil
 }
 
-// serve introduces the service and waits for the end.
+// serve prints the introduction and waits until the service stops.
 func (c *command) serve(ctx context.Context, a arguments, made []identity.MadeKey, running *instance.Instance) error {
 	c.introduce(a, running, made)
 	fmt.Fprintln(c.out, "Serving. Ctrl-C ends it.")
@@ -192,7 +192,7 @@ func dataDirectory(a arguments) (string, func(), error) {
 	return data, func() {}, err
 }
 
-// userData is the user's data folder of the XDG base directory specification.
+// userData returns the user's data folder of the XDG Base Directory Specification.
 func userData() (string, error) {
 	if folder := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(folder) {
 		return folder, nil
@@ -206,7 +206,7 @@ func userData() (string, error) {
 
 func (c *command) introduce(a arguments, running *instance.Instance, made []identity.MadeKey) {
 	settings := running.Process.Settings
-	fmt.Fprintf(c.out, "Attestry answers on %s, its data is in %s\n", running.URL, whereabouts(settings.Stores))
+	fmt.Fprintf(c.out, "Attestry answers on %s, its data is in %s\n", running.URL, dataLocations(settings.Stores))
 	if base := string(settings.HTTP.BaseURL); base != running.URL {
 		fmt.Fprintf(c.out, "  base URL       %s\n", base)
 	}
@@ -230,8 +230,8 @@ func (c *command) introduce(a arguments, running *instance.Instance, made []iden
 		made[0].Secret.Reveal(), running.URL, firstOrganization)
 }
 
-// whereabouts names the places of the data without addresses, which hold passwords.
-func whereabouts(stores config.Stores) string {
+// dataLocations names the folders or engines of the data, without addresses, which have passwords.
+func dataLocations(stores config.Stores) string {
 	documents, files, engine := "MongoDB", "S3", ""
 	if stores.Database.Engine == config.Pebble {
 		documents, engine = filepath.Dir(stores.Database.Path), " (documents in Pebble)"
@@ -245,7 +245,7 @@ func whereabouts(stores config.Stores) string {
 	return documents + " and " + files + engine
 }
 
-// printKeys shows keys that were made. Their secrets are never shown again.
+// printKeys prints new keys. Their secrets are never shown again.
 func (c *command) printKeys(made []identity.MadeKey) {
 	for _, key := range made {
 		fmt.Fprintf(c.out, "  API key of %s (%s), shown this once: %s\n", key.User, key.Description, key.Secret.Reveal())
@@ -255,7 +255,7 @@ func (c *command) printKeys(made []identity.MadeKey) {
 type arguments struct {
 	data      string
 	ephemeral bool
-	// acceptLoss opens a damaged database with what is left.
+	// acceptLoss opens a damaged database with the data that can be read.
 	acceptLoss bool
 	// settings override the environment.
 	settings []config.Flag
@@ -263,7 +263,7 @@ type arguments struct {
 	bootstrap string
 }
 
-// parse reads the command line. If done is true, the program ends with the status.
+// parse parses the command line. If done is true, the program ends with the status.
 func parse(args []string, out, errs io.Writer) (a arguments, status int, done bool) {
 	program := cli.NewProgram("standalone", "All of Attestry in one process, on Pebble, a Redis in memory and files.")
 	data := program.String("data", "keep the data in `DIRECTORY`, else in attestry of the user's data folder")
@@ -292,7 +292,7 @@ func parse(args []string, out, errs io.Writer) (a arguments, status int, done bo
 	return arguments{data: *data, ephemeral: *ephemeral, acceptLoss: *acceptLoss, settings: program.Given()}, cli.Success, false
 }
 
-// defaults are embedded stores in the directory, no monitoring port that could be taken, and a log of faults.
+// defaults are embedded stores in the directory, no monitoring port, as it could be in use, and a log of warnings and errors.
 func defaults(directory, database string) map[string]string {
 	return map[string]string{
 		"ATTESTRY_DATABASE_URL":   database,

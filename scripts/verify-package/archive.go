@@ -15,12 +15,13 @@ import (
 	"attestry/evidence/audit"
 )
 
-// unreadableError is that of a file that is no archive, or not the archive of a package.
+// unreadableError is the error for a file that is not an archive, or not the archive of a package.
 type unreadableError struct{ cause error }
 
 func (e *unreadableError) Error() string { return e.cause.Error() }
 
-// verify verifies the archive of a package, compressed or not. reading is told the name of each member before it is read.
+// verify verifies the archive of a package, compressed or not. It calls reading with the name of each member before it reads
+// the member.
 func verify(file io.Reader, verifier *audit.Verifier, reading func(member string)) (audit.Result, error) {
 	if err := readArchive(file, reading, verifier.Add); err != nil {
 		return audit.Result{}, err
@@ -37,7 +38,7 @@ func finish(verifier *audit.Verifier, reading func(member string)) (audit.Result
 	return result, nil
 }
 
-// readArchive reads an archive, compressed or not. add takes each member.
+// readArchive calls add for each member of an archive, compressed or not.
 func readArchive(file io.Reader, reading func(member string), add func(path string, size int64, content io.Reader) error) error {
 	content, err := open(file)
 	if err != nil {
@@ -58,7 +59,7 @@ func readArchive(file io.Reader, reading func(member string), add func(path stri
 		}
 		last = header.Name
 		reading(last)
-		if header.Typeflag == tar.TypeDir { // of a package that somebody has packed again
+		if header.Typeflag == tar.TypeDir { // in a package that somebody has packed again
 			continue
 		}
 		if header.Typeflag != tar.TypeReg || isSparse(header) {
@@ -74,7 +75,7 @@ func readArchive(file io.Reader, reading func(member string), add func(path stri
 	return nil
 }
 
-// isSparse reports whether a file can have more content than the archive has bytes.
+// isSparse reports whether a file may be larger than its data in the archive.
 func isSparse(header *tar.Header) bool {
 	for key := range header.PAXRecords {
 		if strings.HasPrefix(key, "GNU.sparse.") {
@@ -84,7 +85,7 @@ func isSparse(header *tar.Header) bool {
 	return false
 }
 
-// maxPadding is how many bytes of zeros may follow the end of an archive: tar fills its last record of 20 blocks.
+// maxPadding is the maximum number of zero bytes after the end of an archive: tar pads its last record of 20 blocks.
 const maxPadding = 20 * 512
 
 var errFollowed = errors.New("something follows the end of the archive")
@@ -95,7 +96,7 @@ type content struct {
 	file *bufio.Reader
 }
 
-// open reads a compressed archive, or one that the client that downloaded it has decompressed.
+// open opens a compressed archive, or one that the client has decompressed during the download.
 func open(file io.Reader) (*content, error) {
 	buffered := bufio.NewReader(file)
 	magic, err := buffered.Peek(2)
@@ -112,12 +113,11 @@ func open(file io.Reader) (*content, error) {
 	if len(compressed.Extra) > 0 || compressed.Comment != "" {
 		return nil, errors.New("its gzip header has an extra field or a comment")
 	}
-	compressed.Multistream(false) // a second stream is not of the package
+	compressed.Multistream(false) // a second stream is not part of the package
 	return &content{Reader: compressed, file: buffered}, nil
 }
 
-// end reads what is behind the end of the archive: padding, and the checksum of the compressed stream.
-// Anything more is an error.
+// end reads the padding after the archive and the checksum of the compressed stream. More data is an error.
 func (c *content) end() error {
 	padding, err := io.ReadAll(io.LimitReader(c, maxPadding+1))
 	if err != nil {

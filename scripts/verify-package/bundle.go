@@ -20,14 +20,14 @@ import (
 	"attestry/evidence/translog"
 )
 
-// maxDocument is how long a JSON document of a bundle may be, in bytes.
+// maxDocument is the maximum length of a JSON document of a bundle, in bytes.
 const maxDocument = 16 << 20
 
-// bundle is what was read of the bundle of an audit (docs/semantics.md 26.6).
+// bundle has the content of the bundle of an audit (docs/semantics.md 26.6) and the findings.
 type bundle struct {
 	newVerifier func() *audit.Verifier
 	about       audit.PeriodDocument
-	// totals and sample are what the documents say, counted and drawn what follows from the population.
+	// totals and sample are read from the bundle. counted and drawn are computed from its population.
 	totals, counted   population.Totals
 	sample            population.Sample
 	drawn             *period.Sample
@@ -81,7 +81,7 @@ func (b *bundle) add(name string, content io.Reader) error {
 	return err
 }
 
-// readPopulation counts the rows, and draws the sample again.
+// readPopulation counts the rows and draws the sample.
 func (b *bundle) readPopulation(content io.Reader) error {
 	lines := csv.NewReader(content)
 	lines.ReuseRecord = true
@@ -100,7 +100,7 @@ func (b *bundle) readPopulation(content io.Reader) error {
 		id := line[column("id")]
 		environment, _, _ := strings.Cut(id, "/")
 		b.drawn.Add(environment, line[column("verdict")], id)
-		incidents, _ := strconv.Atoi(line[column("incidents")]) // without a number the row has none, and the totals differ
+		incidents, _ := strconv.Atoi(line[column("incidents")]) // an invalid number counts as 0, and the totals differ
 		b.counted.Add(&population.Row{
 			Kind: snapshot.DeploymentKind(line[column("kind")]), Verdict: line[column("verdict")], Approval: period.Approval(line[column("approval")]),
 			AllowListed: line[column("allow_listed")] == "true", BrokeGlass: line[column("broke_glass")] == "true", Incidents: incidents,
@@ -109,7 +109,7 @@ func (b *bundle) readPopulation(content io.Reader) error {
 	}
 }
 
-// compare compares what was read with what follows from it.
+// compare adds findings if the checksums, totals, sample or signature do not match the members.
 func (b *bundle) compare(o *options) {
 	if sums := audit.Checksums(b.members); string(sums) != string(b.checksums) {
 		b.report("%s: it does not have the checksums of the members", audit.ChecksumsPath)
@@ -138,7 +138,7 @@ func (b *bundle) compare(o *options) {
 	}
 }
 
-// print prints what the verification has come to, and returns the exit code.
+// print prints the result and returns the exit code.
 func (b *bundle) print(out io.Writer, o *options) int {
 	b.compare(o)
 	shown, more := first(b.findings)

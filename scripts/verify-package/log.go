@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// readTimeout bounds the reading of a bundle of entries.
+	// readTimeout bounds the request for a bundle of entries.
 	readTimeout = time.Minute
-	// maxEntry is the longest that an entry can be, with its length.
+	// maxEntry is the maximum size of an entry with its length prefix, in bytes.
 	maxEntry = 2 + 1<<16
 )
 
@@ -26,12 +26,12 @@ var client = &http.Client{Timeout: readTimeout}
 type comparison struct {
 	result *audit.Result
 	groups map[string]bool // commitments
-	// OfTrail is how many facts of its trails the package has, and More how many others the log has of them.
+	// OfTrail counts the log entries of the package's trails whose facts the package has, More those whose facts it lacks.
 	OfTrail, More int
 }
 
-// compareLog reads the log up to the checkpoint of the package and the one that was kept, and adds to the findings what is
-// not as they say. It returns nil if no log is to be read, or the package is wrong anyhow.
+// compareLog reads the log up to the checkpoint of the package and the kept one, whichever is larger, and adds a finding for
+// each contradiction. It returns nil if no log is given, or the package has findings already.
 func compareLog(ctx context.Context, o *options, result *audit.Result) (*comparison, error) {
 	if o.log == "" || len(result.Findings) > 0 {
 		return nil, nil
@@ -70,21 +70,21 @@ func compareLog(ctx context.Context, o *options, result *audit.Result) (*compari
 	return c, nil
 }
 
-// keptName is how findings call the checkpoint that was kept.
+// keptName is the name of the kept checkpoint in findings.
 const keptName = "--checkpoint"
 
-// compareRoot compares the tree with a checkpoint, unless there is none or it is of another size.
+// compareRoot compares the tree with a checkpoint of the same size.
 func (c *comparison) compareRoot(name string, checkpoint *translog.Checkpoint, tree *translog.Tree) {
 	if checkpoint != nil && checkpoint.Size == tree.Size && checkpoint.Root != tree.Root() {
 		c.report(name, "the first %d entries of the log are not those that it is of", tree.Size)
 	}
 }
 
-// compareEntry looks for the fact of an entry in the package, if it is of one of its trails.
+// compareEntry looks up the fact of an entry in the package, if it is a fact of the package's trails.
 func (c *comparison) compareEntry(index int64, text []byte) {
 	var entry translog.Entry
 	if err := json.Unmarshal(text, &entry); err != nil {
-		return // the root shows that it is another one
+		return // the root will differ
 	}
 	_, ok := c.result.Log.Entries[entry.Kind+"/"+entry.ID]
 	switch {

@@ -1,8 +1,8 @@
-// Command verify-package verifies an audit package, without a database, and without a network unless it is to
-// read a transparency log: that its members are those of its manifest, that the verdicts in it follow from the
-// facts in it, and, by the keys of the log, that the service has issued it and nothing was left out. It ends with 0
-// if that holds, with 1 if something was altered or does not follow, or if verifying it takes more memory than
-// allowed, and with 2 if the file is no package.
+// Command verify-package verifies an audit package without a database, and without a network unless it reads a
+// transparency log. It checks that the members are those of the manifest, that the verdicts follow from the facts in the
+// package, and, with the keys of the log, that the service has issued it and nothing was left out. The exit status is 0 if
+// that holds, 1 if something was altered or does not follow, or if more memory than allowed is needed, and 2 if the file is
+// not a package.
 package main
 
 import (
@@ -41,8 +41,7 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr, true))
 }
 
-// run does what the arguments ask for and returns the exit code. A guarded process ends by itself when it
-// nears the memory that it may take.
+// run verifies a package and returns the exit code. If guarded, the process exits when its memory nears the limit.
 func run(args []string, out, errOut io.Writer, guarded bool) int {
 	o, err := parse(args, out)
 	switch {
@@ -80,9 +79,9 @@ func run(args []string, out, errOut io.Writer, guarded bool) int {
 		return verifier
 	}
 	b := &bundle{newVerifier: newVerifier, counted: population.NewTotals(), drawn: period.NewSample(period.Draw{})}
-	verifier, noted := newVerifier(), func(name string) { member.Store(name) }
-	err = readArchive(io.TeeReader(file, digest), noted, func(path string, size int64, content io.Reader) error {
-		// No package has this member, and bundles begin with it.
+	verifier, setMember := newVerifier(), func(name string) { member.Store(name) }
+	err = readArchive(io.TeeReader(file, digest), setMember, func(path string, size int64, content io.Reader) error {
+		// A bundle begins with this member, which no package has.
 		if path == audit.PeriodPath || len(b.members) > 0 {
 			return b.add(path, content)
 		}
@@ -90,7 +89,7 @@ func run(args []string, out, errOut io.Writer, guarded bool) int {
 	})
 	var result audit.Result
 	if err == nil && len(b.members) == 0 {
-		result, err = finish(verifier, noted)
+		result, err = finish(verifier, setMember)
 	}
 	end()
 	if o.sha256 != "" {
@@ -122,7 +121,7 @@ func run(args []string, out, errOut io.Writer, guarded bool) int {
 	return sound
 }
 
-// compareDigest reads the file to its end and compares its SHA-256 with the one that is wanted.
+// compareDigest reads the rest of the file and compares its SHA-256 with want.
 func compareDigest(file io.Reader, digest hash.Hash, want string) error {
 	if _, err := io.Copy(digest, file); err != nil {
 		return err
@@ -134,26 +133,26 @@ func compareDigest(file io.Reader, digest hash.Hash, want string) error {
 }
 
 const (
-	// programSize is what the process takes beside the memory of the Go runtime, in bytes.
+	// programSize is the memory of the process outside the Go runtime, in bytes.
 	programSize = 14 << 20
-	// collectedShare and endedShare are at which shares of the rest garbage is collected without pause,
-	// and the process ends. The rest is for what is allocated between two looks.
-	collectedShare = 0.75
-	endedShare     = 0.9
-	// lookInterval is how often a guard looks.
-	lookInterval = time.Millisecond
+	// softShare of the memory of the Go runtime is its soft limit, where it collects garbage continuously. At hardShare the
+	// process exits. The rest is a reserve for allocations between two checks.
+	softShare = 0.75
+	hardShare = 0.9
+	// guardInterval is the time between two checks of the memory.
+	guardInterval = time.Millisecond
 )
 
-// guardMemory begins to look how much memory the process has, and calls exceeded, which ends it, when that nears a number
-// of bytes. The sizes of documents are bounded, so that it cannot take much more in one step. It looks until end is called.
+// guardMemory watches the memory of the process until end is called. When it nears the limit, it calls exceeded, which
+// exits. The sizes of documents are bounded, so the process cannot allocate much more between two checks.
 func guardMemory(memory int64, exceeded func()) (end func()) {
-	own := float64(memory - programSize)
-	debug.SetMemoryLimit(int64(own * collectedShare))
-	// What the Go runtime has, and what of it was given back.
+	runtimeMemory := float64(memory - programSize)
+	debug.SetMemoryLimit(int64(runtimeMemory * softShare))
+	// The memory of the Go runtime, and the part of it that was returned to the system.
 	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
-	_, end = goroutine.Every(context.Background(), lookInterval, func(context.Context) error {
+	_, end = goroutine.Every(context.Background(), guardInterval, func(context.Context) error {
 		metrics.Read(samples)
-		if inUse := samples[0].Value.Uint64() - samples[1].Value.Uint64(); float64(inUse) > own*endedShare {
+		if inUse := samples[0].Value.Uint64() - samples[1].Value.Uint64(); float64(inUse) > runtimeMemory*hardShare {
 			exceeded()
 		}
 		return nil

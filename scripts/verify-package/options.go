@@ -22,18 +22,18 @@ const (
 	minMemory     = 32
 )
 
-// errHelp is for arguments that ask for the usage, which has been printed.
+// errHelp is returned after the usage was printed on request.
 var errHelp = errors.New("the usage was asked for")
 
 type options struct {
 	file   string
-	sha256 string // "" to compare none
+	sha256 string // "" for no comparison
 	memory int64  // bytes
-	// Keys are the verifier keys that are trusted, none to verify no signature.
+	// Keys are the trusted verifier keys. Without any, no signature is verified.
 	Keys []string
-	// log is the address of the log, "" to read none, and token the API key for it.
+	// log is the URL of the log, "" for none, token the API key for it.
 	log, token string
-	// Kept is an earlier checkpoint of the log, nil to compare none.
+	// Kept is an earlier checkpoint of the log, nil for none.
 	Kept *translog.Checkpoint
 }
 

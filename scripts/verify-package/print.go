@@ -26,7 +26,7 @@ func newTemplate(text string) *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{"quote": strconv.Quote, "printable": printable}).Parse(text))
 }
 
-// printed is what resultTemplate prints: the first of the facts and findings, and how many more there are.
+// printed is the data of resultTemplate: the first maxPrinted facts and findings, and the numbers of further ones.
 type printed struct {
 	*audit.Result
 	*options
@@ -38,8 +38,8 @@ type printed struct {
 	MoreUnlogged, MoreFindings int
 }
 
-// printResult prints what the verification has come to. Names in a package may be anything, so they
-// are quoted. compared is nil if the log was not read.
+// printResult prints the result. It quotes names, as those in a package may be anything. compared is nil if the log was not
+// read.
 func printResult(out io.Writer, result *audit.Result, o *options, compared *comparison) error {
 	manifest := result.Manifest
 	p := printed{
@@ -60,18 +60,18 @@ func first[T any](all []T) (shown []T, more int) {
 }
 
 func describe(of *audit.Subject) string {
-	place := fmt.Sprintf("flow %s of organization %s", strconv.Quote(of.Flow), strconv.Quote(of.Organization))
+	flow := fmt.Sprintf("flow %s of organization %s", strconv.Quote(of.Flow), strconv.Quote(of.Organization))
 	switch of.Kind {
 	case audit.OfArtifact:
-		return fmt.Sprintf("artifact %s in %s", printable(of.Fingerprint), place)
+		return fmt.Sprintf("artifact %s in %s", printable(of.Fingerprint), flow)
 	case audit.OfAttestation:
-		return fmt.Sprintf("attestation %s in trail %s of %s", printable(of.Attestation), strconv.Quote(of.Trail), place)
+		return fmt.Sprintf("attestation %s in trail %s of %s", printable(of.Attestation), strconv.Quote(of.Trail), flow)
 	default:
-		return fmt.Sprintf("trail %s of %s", strconv.Quote(of.Trail), place)
+		return fmt.Sprintf("trail %s of %s", strconv.Quote(of.Trail), flow)
 	}
 }
 
-// printable is text in which nothing controls the terminal.
+// printable escapes characters that control the terminal.
 func printable(text string) string {
 	quoted := strconv.QuoteToGraphic(text)
 	return quoted[1 : len(quoted)-1]

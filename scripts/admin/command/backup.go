@@ -23,33 +23,34 @@ import (
 var errMongoDB = errors.New("the documents are in MongoDB: back them up by mongodump --oplog, then the objects, as the section Backup and restore of docs/operations.md says, and run verify on what was restored")
 
 func parseBackup(args []string) (action, error) {
-	to, err := parsePlace(args[0])
+	to, err := parseBackupStore(args[0])
 	if err != nil {
 		return nil, err
 	}
 	return readOnly(func(ctx context.Context, s *session, args []string) error {
-		return withoutPasswords(makeBackup(ctx, s, s.placed(to)), args[0])
+		return withoutPasswords(makeBackup(ctx, s, s.absolute(to)), args[0])
 	})(args)
 }
 
-// placed makes the path of a folder absolute: it is that of the caller, also if another process executes the command.
-func (c caller) placed(place config.Objects) config.Objects {
-	if place.Path != "" && !filepath.IsAbs(place.Path) {
-		place.Path = filepath.Join(c.folder, place.Path)
+// absolute makes the path of a folder absolute. It is relative to the folder of the caller, even if another process executes
+// the command.
+func (c caller) absolute(store config.Objects) config.Objects {
+	if store.Path != "" && !filepath.IsAbs(store.Path) {
+		store.Path = filepath.Join(c.folder, store.Path)
 	}
-	return place
+	return store
 }
 
-// parsePlace parses where backups are: a folder, or the URL of an object store.
-func parsePlace(name string) (config.Objects, error) {
+// parseBackupStore parses the address of a backup store: a folder, or the URL of an object store.
+func parseBackupStore(name string) (config.Objects, error) {
 	if !strings.Contains(name, "://") {
 		return config.Objects{Engine: config.Filesystem, Path: filepath.Clean(name)}, nil
 	}
-	var place config.Objects
-	if err := place.UnmarshalText([]byte(name)); err != nil {
-		return place, fmt.Errorf("DIR %w", err)
+	var store config.Objects
+	if err := store.UnmarshalText([]byte(name)); err != nil {
+		return store, fmt.Errorf("DIR %w", err)
 	}
-	return place, nil
+	return store, nil
 }
 
 func makeBackup(ctx context.Context, s *session, to config.Objects) error {
@@ -60,7 +61,7 @@ func makeBackup(ctx context.Context, s *session, to config.Objects) error {
 	if err := checkApart(to, stores); err != nil {
 		return err
 	}
-	place, err := s.openObjects(ctx, to)
+	backups, err := s.openObjects(ctx, to)
 	if err != nil {
 		return err
 	}
@@ -68,15 +69,15 @@ func makeBackup(ctx context.Context, s *session, to config.Objects) error {
 	made, err := backup.Make(ctx, backup.Source{
 		Checkpoint: engines.Embedded.Checkpoint, Folder: stores.Database.Path, Open: openFolder,
 		Objects: engines.Objects, HoldDeletions: s.HoldDeletions,
-	}, place, s.output(&damaged))
-	if err := errors.Join(err, closeStore(place)); err != nil {
+	}, backups, s.output(&damaged))
+	if err := errors.Join(err, closeStore(backups)); err != nil {
 		return fmt.Errorf("no backup was made: %w; run the same command again to continue", err)
 	}
 	fmt.Fprintf(s.out, "made the backup %s: %d documents, in files of %.1f MB\n", made.Name(), made.Verified.Documents, float64(made.Bytes())/1e6)
 	return damagedError(damaged)
 }
 
-// output prints what is damaged or missing, and counts it.
+// output prints and counts damaged and missing data.
 func (c caller) output(damaged *int) backup.Output {
 	return backup.Output{Clock: time.Now, Progress: c.errs, Report: func(found verify.Finding) error {
 		*damaged++
@@ -84,7 +85,7 @@ func (c caller) output(damaged *int) backup.Output {
 	}}
 }
 
-// damagedError says that a backup has damaged documents, or lacks objects.
+// damagedError returns an error if a backup has damaged documents or lacks objects.
 func damagedError(damaged int) error {
 	if damaged == 0 {
 		return nil
@@ -92,21 +93,21 @@ func damagedError(damaged int) error {
 	return errors.New("what is listed is damaged or missing, and all else is there; see the section Backup and restore of docs/operations.md")
 }
 
-// openFolder opens a database that is not that of the settings.
+// openFolder opens a database other than that of the settings.
 func openFolder(ctx context.Context, folder string) (storage.Documents, error) {
 	return process.OpenDocuments(ctx, config.Database{Engine: config.Pebble, Path: folder}, nil)
 }
 
-// checkApart refuses a place for backups in a folder of the service, or around one: a backup would be part of what is backed up.
-func checkApart(place config.Objects, stores config.Stores) error {
-	if place.Engine == stores.Objects.Engine && place == stores.Objects {
+// checkApart refuses a backup store inside or around a folder of the service: the backup would contain itself.
+func checkApart(backups config.Objects, stores config.Stores) error {
+	if backups.Engine == stores.Objects.Engine && backups == stores.Objects {
 		return errors.New("the backup would be in the object store of the service")
 	}
 	for _, path := range []string{stores.Database.Path, stores.Objects.Path} {
-		if place.Path == "" || path == "" {
+		if backups.Path == "" || path == "" {
 			continue
 		}
-		if sameFile(place.Path, path) || liesIn(place.Path, path) || liesIn(path, place.Path) {
+		if sameFile(backups.Path, path) || isInside(backups.Path, path) || isInside(path, backups.Path) {
 			return fmt.Errorf("the backup and %s must not lie in one another", path)
 		}
 	}
@@ -120,7 +121,7 @@ func parseRestore(args []string) (action, error) {
 	if err := flags.Parse(args); err != nil || flags.NArg() < 1 || flags.NArg() > 2 {
 		return nil, errUsage
 	}
-	from, err := parsePlace(flags.Arg(0))
+	from, err := parseBackupStore(flags.Arg(0))
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +130,7 @@ func parseRestore(args []string) (action, error) {
 		if err != nil {
 			return err
 		}
-		return withoutPasswords(restoreBackup(ctx, c, c.placed(from), flags.Arg(1), settings.Stores, *continueLogs), flags.Arg(0))
+		return withoutPasswords(restoreBackup(ctx, c, c.absolute(from), flags.Arg(1), settings.Stores, *continueLogs), flags.Arg(0))
 	}, nil
 }
 
@@ -145,15 +146,15 @@ func restoreBackup(ctx context.Context, c caller, from config.Objects, name stri
 			return err
 		}
 	}
-	place, err := c.openObjects(ctx, from)
+	backups, err := c.openObjects(ctx, from)
 	if err != nil {
 		return err
 	}
-	return errors.Join(restoreFrom(ctx, c, place, name, to, continueLogs), closeStore(place))
+	return errors.Join(restoreFrom(ctx, c, backups, name, to, continueLogs), closeStore(backups))
 }
 
-func restoreFrom(ctx context.Context, c caller, place storage.Objects, name string, to config.Stores, continueLogs bool) error {
-	chosen, err := backup.Choose(ctx, place, name)
+func restoreFrom(ctx context.Context, c caller, backups storage.Objects, name string, to config.Stores, continueLogs bool) error {
+	chosen, err := backup.Choose(ctx, backups, name)
 	if err != nil {
 		return err
 	}
@@ -162,7 +163,7 @@ func restoreFrom(ctx context.Context, c caller, place storage.Objects, name stri
 		return err
 	}
 	damaged := 0
-	restored, err := backup.Restore(ctx, place, &chosen, backup.Target{
+	restored, err := backup.Restore(ctx, backups, &chosen, backup.Target{
 		Folder: to.Database.Path, Open: openFolder, Objects: objects, ContinueLogs: continueLogs,
 	}, c.output(&damaged))
 	if err := errors.Join(err, closeStore(objects)); err != nil {

@@ -18,22 +18,23 @@ import (
 	"attestry/config"
 )
 
-// The names in the form that is sent: of the arguments of a command, and of the folder in which it was called.
+// The fields of the form that is sent: the arguments of the command, and the folder of the caller.
 const (
 	argument = "argument"
 	folder   = "folder"
 )
 
-// errEnded reports an answer without an end.
+// errEnded reports a truncated response.
 var errEnded = errors.New("the service ended before the command did")
 
-// exitStatus is the error of a command that another process has executed, 0 included. Its output was printed.
+// exitStatus is the error for the exit status, 0 included, of a command that another process has executed. Its output has
+// been printed.
 type exitStatus int
 
 func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
-// callRunning sends the command to the process that has the embedded database open. answered is false if there is none,
-// or if the database is a server.
+// callRunning sends the command to the process that has the embedded database open. answered is false if there is no such
+// process, or if the database is a server.
 func (c caller) callRunning(ctx context.Context) (answered bool, err error) {
 	file := socketFile(c.environ)
 	if file == "" {
@@ -55,13 +56,13 @@ func (c caller) callRunning(ctx context.Context) (answered bool, err error) {
 	return true, c.printAnswer(ctx, response.Body)
 }
 
-// socketFile is the path of the socket, "" if the settings name no embedded database. The other settings are not read:
-// those of the running process count.
+// socketFile returns the path of the socket, "" if the settings name no embedded database. It reads no other settings, as
+// those of the running process are used.
 func socketFile(environ []string) string {
 	var database config.Database
 	for _, variable := range (config.Sources{Environ: environ}).Environment() {
 		if value, ok := strings.CutPrefix(variable, "ATTESTRY_DATABASE_URL="); ok {
-			_ = database.UnmarshalText([]byte(value)) // a wrong address is told when it is opened
+			_ = database.UnmarshalText([]byte(value)) // opening the database reports a wrong address
 		}
 	}
 	if database.Engine != config.Pebble {
@@ -70,8 +71,8 @@ func socketFile(environ []string) string {
 	return filepath.Join(database.Path, socketName)
 }
 
-// explainDial returns false if no process listens, so that the stores may be opened. Where the path is too long for a
-// socket, there is none.
+// explainDial returns false if no process listens: the caller may open the stores. If the path is too long for a socket, no
+// process can listen.
 func explainDial(err error) (answered bool, _ error) {
 	for _, absent := range []error{fs.ErrNotExist, syscall.ENOTDIR, syscall.ECONNREFUSED, syscall.EINVAL} {
 		if errors.Is(err, absent) {

@@ -1,4 +1,4 @@
-// Package command has what scripts/admin does for operators. The standalone runs the same commands on its own stores.
+// Package command implements the commands of scripts/admin. The standalone executes them on its own stores.
 package command
 
 import (
@@ -23,11 +23,11 @@ const (
 	misused   = 2
 )
 
-// command is one thing that an operator can do.
+// command is a command for operators.
 type command struct {
-	// name is what is written to call it: one word or more.
+	// name is one word or more.
 	name string
-	// arguments are shown in the help. Brackets stand around what may be left out. What is written is checked by them,
+	// arguments are shown in the help, with optional ones in brackets. The number of arguments is checked against them,
 	// unless there are flags other than --json.
 	arguments, summary string
 	// parse reads the arguments, without --json, before any store is opened.
@@ -36,17 +36,17 @@ type command struct {
 
 type parser func(args []string) (action, error)
 
-// action is a command with its arguments.
+// action is a command with parsed arguments.
 type action func(ctx context.Context, c caller) error
 
-// caller is who called the program: their arguments and environment, and where output goes.
+// caller has the arguments, environment and outputs of a call of the program.
 type caller struct {
 	args, environ []string
-	// folder is the one in which the program was called.
+	// folder is the working directory of the call.
 	folder    string
 	out, errs io.Writer
 	asJSON    bool // lists are printed as JSON
-	// running has the stores open already if the command runs within the service. Else it is nil.
+	// running is the service, if the command runs in its process, with its open stores. Else it is nil.
 	running *process.Process
 }
 
@@ -78,7 +78,7 @@ func commands() []command {
 
 var errUsage = errors.New("wrong arguments")
 
-// Run does what the arguments say and returns the exit status.
+// Run executes a command and returns the exit status.
 func Run(ctx context.Context, args, environ []string, out, errs io.Writer) int {
 	if len(args) == 0 {
 		usage(errs, nil)
@@ -102,7 +102,7 @@ func Run(ctx context.Context, args, environ []string, out, errs io.Writer) int {
 	return caller{args: args, environ: environ, folder: folder, out: out, errs: errs}.run(ctx, act)
 }
 
-// run does an action, prints its error and returns the exit status.
+// run executes an action, prints its error and returns the exit status.
 func (c caller) run(ctx context.Context, act action) int {
 	err := act(ctx, c)
 	var printed exitStatus
@@ -133,23 +133,23 @@ func parse(args []string) (action, error) {
 	return nil, fmt.Errorf("unknown command %q", strings.Join(wordsOf(args), " "))
 }
 
-// actionOf checks the arguments of a command by what its help shows, and parses them.
+// actionOf checks the arguments of a command against its help, and parses them.
 func (c command) actionOf(args []string) (action, error) {
 	shown, lists := strings.CutPrefix(c.arguments, "[--json]")
-	if strings.Contains(shown, "--") { // it has flags of its own, which parse checks
+	if strings.Contains(shown, "--") { // it has other flags, which parse checks
 		return c.parse(args)
 	}
-	most := len(strings.Fields(shown))
-	least := most - strings.Count(shown, "[")
+	maxWords := len(strings.Fields(shown))
+	minWords := maxWords - strings.Count(shown, "[")
 	words := slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == "--json" })
 	asJSON := len(words) < len(args)
-	if asJSON && !lists || len(words) < least || len(words) > most || slices.ContainsFunc(words, isFlag) {
+	if asJSON && !lists || len(words) < minWords || len(words) > maxWords || slices.ContainsFunc(words, isFlag) {
 		return nil, errUsage
 	}
 	act, err := c.parse(words)
-	return func(ctx context.Context, by caller) error {
-		by.asJSON = asJSON
-		return act(ctx, by)
+	return func(ctx context.Context, c caller) error {
+		c.asJSON = asJSON
+		return act(ctx, c)
 	}, err
 }
 
@@ -164,7 +164,7 @@ func wordsOf(args []string) []string {
 	return args[:end]
 }
 
-// calledAs is how the program was called. go run puts what it has compiled into folders of its own.
+// calledAs returns the command that called the program. go run puts the executable into a temporary folder.
 func calledAs(path string) string {
 	if strings.Contains(path, "go-build") {
 		return "go run ./scripts/admin"
@@ -175,12 +175,12 @@ func calledAs(path string) string {
 //go:embed help.txt
 var helpText string
 
-// help has the usage, and for some commands what follows the list of commands.
+// help has the usage, and for some commands a text that follows the list of commands.
 var help = template.Must(template.New("help").Parse(helpText))
 
-// usage explains the commands that begin with the same word, or all.
+// usage explains the commands that begin with the word args[0], or all.
 func usage(out io.Writer, args []string) {
-	_ = help.ExecuteTemplate(out, "usage", calledAs(os.Args[0])) // an error is one of out
+	_ = help.ExecuteTemplate(out, "usage", calledAs(os.Args[0])) // it fails only if out does
 	var chosen []command
 	for _, c := range commands() {
 		if len(args) > 0 && strings.Fields(c.name)[0] == args[0] {

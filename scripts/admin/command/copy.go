@@ -17,7 +17,7 @@ import (
 	"attestry/process"
 )
 
-// location is a store that an argument names: one of both is set.
+// location is a store that an argument names. One of the fields is set.
 type location struct {
 	documents *config.Database
 	objects   *config.Objects
@@ -46,8 +46,7 @@ func parseCopy(args []string) (action, error) {
 	}, nil
 }
 
-// parseFlags reads the flags and refuses all other arguments. Of an argument that may have a
-// URL with its password the error quotes nothing.
+// parseFlags parses flags and refuses other arguments. Its error does not quote a possible URL with a password.
 func parseFlags(flags *flag.FlagSet, args []string) error {
 	err := flags.Parse(args)
 	if err == nil && flags.NArg() > 0 {
@@ -59,7 +58,7 @@ func parseFlags(flags *flag.FlagSet, args []string) error {
 	return err
 }
 
-// path is that of an embedded store, "" for any other.
+// path returns the path of an embedded store, "" for any other.
 func (l location) path() string {
 	if l.documents != nil {
 		return l.documents.Path
@@ -116,7 +115,7 @@ func copyStore(ctx context.Context, c caller, from, to location) error {
 	return err
 }
 
-// requireExisting refuses a path at which there is no store: the engines would make an empty one there.
+// requireExisting refuses a path without a store, as the engines would create an empty one.
 func (l location) requireExisting() error {
 	path := l.path()
 	if path == "" {
@@ -176,8 +175,8 @@ func closeStore(store any) error {
 	return nil
 }
 
-// withoutPasswords hides the passwords of URLs in an error, as they are written there and
-// decoded. The engines do not quote them; what libraries do may change.
+// withoutPasswords hides the passwords of URLs in an error, percent-encoded and decoded. The engines do not quote them, but
+// libraries may.
 func withoutPasswords(err error, addresses ...string) error {
 	if err == nil {
 		return nil
@@ -194,36 +193,36 @@ func withoutPasswords(err error, addresses ...string) error {
 	return errors.New(text)
 }
 
-// urlPassword finds the password of a URL.
+// urlPassword matches the password of a URL.
 var urlPassword = regexp.MustCompile(`://[^/:]*:([^/]+)@`)
 
 var errSameStore = errors.New("--from and --to name the same store")
 
-// checkPaths refuses two paths of one store, and those of which one lies in the other: what is
-// written to the target would be in the source, or the reverse. "" is no path.
+// checkPaths refuses two paths of the same store, and a path inside the other: writes to the target would change the source.
+// "" is no path.
 func checkPaths(from, to string) error {
 	switch {
 	case from == "" || to == "":
 		return nil
 	case sameFile(from, to):
 		return errSameStore
-	case liesIn(to, from):
+	case isInside(to, from):
 		return errors.New("--to lies in the folder that --from names")
-	case liesIn(from, to):
+	case isInside(from, to):
 		return errors.New("--from lies in the folder that --to names")
 	}
 	return nil
 }
 
-// sameFile reports whether two paths lead to one file or folder, also by links.
+// sameFile reports whether two paths name the same file or folder. It follows links.
 func sameFile(a, b string) bool {
 	infoA, errA := os.Stat(a)
 	infoB, errB := os.Stat(b)
 	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }
 
-// liesIn reports whether a path leads into a folder. The end of the path need not exist.
-func liesIn(path, folder string) bool {
+// isInside reports whether a path is inside a folder. The path need not exist.
+func isInside(path, folder string) bool {
 	for {
 		if resolved, err := filepath.EvalSymlinks(path); err == nil {
 			path = resolved

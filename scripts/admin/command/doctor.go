@@ -12,7 +12,7 @@ func parseDoctor(args []string) (action, error) {
 	subject := &doctor.Subject{Failed: map[string]error{}}
 	return opened(map[string]string{"ATTESTRY_REDIS_URL": ""}, subject.Open, func(ctx context.Context, s *session, _ []string) error {
 		subject.Process, subject.Running = s.Process, s.running != nil
-		wrong, err := subject.Examine(ctx, s.printFound)
+		wrong, err := subject.Examine(ctx, s.printFinding)
 		if err == nil && wrong > 0 {
 			err = fmt.Errorf("findings that are not ok: %d", wrong)
 		}
@@ -20,7 +20,7 @@ func parseDoctor(args []string) (action, error) {
 	})(args)
 }
 
-func (c caller) printFound(found doctor.Finding) error {
+func (c caller) printFinding(found doctor.Finding) error {
 	if c.asJSON {
 		return json.NewEncoder(c.out).Encode(found)
 	}

@@ -21,13 +21,13 @@ type documentCopy struct {
 	out, errs io.Writer
 }
 
-// targetState says what of a collection the target has already.
+// targetState is the state of a collection in the target.
 type targetState struct {
-	// after is the last id up to which both databases are equal; equal is the number of
-	// documents up to there, and total that of all.
+	// after is the last id up to which both databases are equal. equal is the number of documents up to it, total the number
+	// of documents of the target that the source has too.
 	after        string
 	equal, total int
-	// foreign is the number of documents that the source lacks, differing of those that it has otherwise.
+	// foreign is the number of documents that the source lacks, differing of those with other content there.
 	foreign, differing int
 }
 
@@ -50,8 +50,8 @@ func (c *documentCopy) run(ctx context.Context) error {
 	return process.EndCopy(ctx, c.to)
 }
 
-// compareAll compares all collections before any is written to. A target with documents that the source lacks or has
-// otherwise is refused: it was used meanwhile, or is that of something else.
+// compareAll compares all collections before the first write. It refuses a target with documents that the source lacks or
+// that differ there: a service has used it meanwhile, or it is an unrelated database.
 func (c *documentCopy) compareAll(ctx context.Context) ([]targetState, error) {
 	states := make([]targetState, len(c.schemas))
 	var refusals []error
@@ -73,11 +73,11 @@ func (c *documentCopy) compareAll(ctx context.Context) ([]targetState, error) {
 	return states, nil
 }
 
-// compare reads the target's documents, and the source's up to the last of them.
+// compare reads the documents of the target, and those of the source up to the last id of the target.
 func (c *documentCopy) compare(ctx context.Context, schema *storage.Schema) (targetState, error) {
 	found, equal := targetState{}, true
 	target := transfer.DocumentsIn(c.to, schema)
-	// Mostly the target is empty, and the source need not be read.
+	// Usually the target is empty, and the source need not be read.
 	if first, err := target.Peek(ctx); err != nil || first == nil {
 		return found, err
 	}
@@ -112,10 +112,11 @@ func sameDocument(a, b *storage.Record) bool {
 	return a.Revision == b.Revision && bytes.Equal(a.Body, b.Body) && maps.Equal(a.Fields, b.Fields)
 }
 
-// copyCollection inserts what comes behind the part that is equal. Documents of the target
-// are never overwritten: an interrupted copy leaves none that differ.
+// copyCollection inserts the documents after the equal part. It never overwrites documents of the target, as an interrupted
+// copy leaves none that differ.
 func (c *documentCopy) copyCollection(ctx context.Context, schema *storage.Schema, found targetState) error {
-	copied, told := found.equal-found.total, time.Now() // the pages have what is there behind the part that is equal
+	// The pages also have the documents of the target after the equal part. Subtract them.
+	copied, printedAt := found.equal-found.total, time.Now()
 	for after := found.after; ; {
 		page, err := transfer.ListDocuments(ctx, c.from, schema, after)
 		if err != nil {
@@ -131,7 +132,7 @@ func (c *documentCopy) copyCollection(ctx context.Context, schema *storage.Schem
 			return err
 		}
 		copied, after = copied+len(page), page[len(page)-1].ID
-		if due(&told) {
+		if due(&printedAt) {
 			fmt.Fprintf(c.errs, "%s: %d documents copied so far\n", schema.Name, max(0, copied))
 		}
 	}
@@ -150,7 +151,7 @@ func requireDocuments(ctx context.Context, docs storage.Documents, schemas []*st
 	return errors.New("the source has no documents; is its URL right?")
 }
 
-// verify reads both databases side by side and prints what they have.
+// verify compares both databases and prints the numbers of documents and bytes.
 func (c *documentCopy) verify(ctx context.Context) error {
 	fmt.Fprintln(c.errs, "comparing both databases")
 	table := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)

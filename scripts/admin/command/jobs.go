@@ -68,13 +68,13 @@ func listJobs(ctx context.Context, s *session, _ []string) error {
 	return list.end()
 }
 
-// environmentOf is the name of the environment of a report, "" of other work. It keeps the names that it has read.
+// environmentOf returns the name of the environment of a report, "" for other work. names is its cache.
 func (s *session) environmentOf(ctx context.Context, one *job.Entry, names map[string]string) (string, error) {
 	if one.Kind != &job.Report && one.Kind != &job.Evaluate {
 		return "", nil
 	}
 	id, _, _ := strings.Cut(one.Key, "/")
-	if name, known := names[id]; known {
+	if name, cached := names[id]; cached {
 		return name, nil
 	}
 	environment, err := s.Store.Environments.Get(ctx, id)
@@ -88,7 +88,7 @@ func (s *session) environmentOf(ctx context.Context, one *job.Entry, names map[s
 	return environment.Name, err
 }
 
-// eachJob passes all work that is to be done, kind by kind, and what is parked.
+// eachJob calls pass for all work, in the order of JobPages.
 func (s *session) eachJob(ctx context.Context, pass func(*job.Entry) error) error {
 	for _, page := range s.JobPages() {
 		for after := ""; ; {
@@ -109,7 +109,7 @@ func (s *session) eachJob(ctx context.Context, pass func(*job.Entry) error) erro
 	return nil
 }
 
-// retryAll has all parked work of a kind tried again, what was parked first at the beginning.
+// retryAll retries all parked work of a kind, in the order in which it was parked.
 func (s *session) retryAll(ctx context.Context, kind *job.Kind) error {
 	var keys []string
 	err := s.eachJob(ctx, func(one *job.Entry) error {
@@ -125,7 +125,7 @@ func (s *session) retryAll(ctx context.Context, kind *job.Kind) error {
 	return errors.Join(faults...)
 }
 
-// changeJob has parked work tried again, or drops it.
+// changeJob retries or drops parked work.
 func (s *session) changeJob(ctx context.Context, kind *job.Kind, key string, drop bool) (err error) {
 	now, parked := evidence.Seconds(s.Clock()), false
 	switch kind {
@@ -192,7 +192,7 @@ func (s *session) changeReport(ctx context.Context, key string, drop bool) (park
 	return true, advice(err)
 }
 
-// advice says what can be done about an error.
+// advice adds what the operator can do to an error.
 func advice(err error) error {
 	switch {
 	case errors.Is(err, storage.ErrDamaged):

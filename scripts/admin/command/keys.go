@@ -18,7 +18,7 @@ type listedKey struct {
 	ID          string `json:"id"`
 	Description string `json:"description"`
 	CreatedAt   string `json:"created_at"`
-	// Ends and LastUsedAt are "" for never.
+	// Ends and LastUsedAt are "" if never.
 	Ends       string `json:"ends"`
 	LastUsedAt string `json:"last_used_at"`
 }
@@ -45,8 +45,8 @@ func listKeys(ctx context.Context, s *session, args []string) error {
 }
 
 func parseIssueKey(args []string) (action, error) {
-	asked := tenancy.NewKey{Description: args[1]}
-	if n := utf8.RuneCountInString(asked.Description); n < 1 || n > evidence.MaxKeyDescription {
+	newKey := tenancy.NewKey{Description: args[1]}
+	if n := utf8.RuneCountInString(newKey.Description); n < 1 || n > evidence.MaxKeyDescription {
 		return nil, fmt.Errorf("a description has 1 to %d characters", evidence.MaxKeyDescription)
 	}
 	if len(args) > 2 {
@@ -54,17 +54,17 @@ func parseIssueKey(args []string) (action, error) {
 		if !ok || expires.Unix() <= 0 || expires.Unix() > evidence.MaxKeyExpiry {
 			return nil, fmt.Errorf("%q is no day or time in ISO 8601 from 1970 to the beginning of 2100", args[2])
 		}
-		asked.ExpiresAt = expires.Unix()
+		newKey.ExpiresAt = expires.Unix()
 	}
 	return withTenancy(func(ctx context.Context, s *session, args []string) error {
 		owner, err := s.keyOwner(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		if asked.ExpiresAt != 0 && asked.ExpiresAt <= time.Now().Unix() {
+		if newKey.ExpiresAt != 0 && newKey.ExpiresAt <= time.Now().Unix() {
 			return errors.New("the key would have expired already")
 		}
-		key, secret, err := s.Store.Tenancy.IssueKey(ctx, owner, identity.Operator(), asked)
+		key, secret, err := s.Store.Tenancy.IssueKey(ctx, owner, identity.Operator(), newKey)
 		return s.done(err, "key %s of %s, shown this once: %s\n", key.ID, args[0], secret.Reveal())
 	})(args)
 }
@@ -78,7 +78,7 @@ func revokeKey(ctx context.Context, s *session, args []string) error {
 	return s.done(absent(err, "%s has no key %s that works", args[0], args[1]), "key %s of %s is revoked\n", args[1], args[0])
 }
 
-// keyOwner reads the owner of keys, who is a user or, with a slash in the name, a service account.
+// keyOwner returns the owner of keys: a user or, if the name has a slash, a service account.
 func (s *session) keyOwner(ctx context.Context, name string) (identity.KeyOwner, error) {
 	orgName, accountName, isAccount := strings.Cut(name, "/")
 	if !isAccount {
@@ -94,7 +94,7 @@ func (s *session) keyOwner(ctx context.Context, name string) (identity.KeyOwner,
 	return identity.KeyOwner{ID: account.ID, Name: account.Name, OrgID: org.ID, OrgName: org.Name, ServiceAccount: true}, err
 }
 
-// wholeTime writes whole Unix seconds, "" for 0.
+// wholeTime formats Unix seconds, "" for 0.
 func wholeTime(seconds int64) string {
 	if seconds == 0 {
 		return ""

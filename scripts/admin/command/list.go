@@ -11,7 +11,7 @@ import (
 	"attestry/storage"
 )
 
-// listing prints what a command lists: a table, or a JSON object per line.
+// listing prints a list as a table or as one JSON object per line.
 type listing struct {
 	table   *tabwriter.Writer
 	encoder *json.Encoder
@@ -27,7 +27,7 @@ func (c caller) newListing(columns ...string) *listing {
 	return l
 }
 
-// add lists one thing: shown as JSON, cells in the table.
+// add prints one item: shown as JSON, or cells in the table.
 func (l *listing) add(shown any, cells ...any) error {
 	if l.encoder != nil {
 		return l.encoder.Encode(shown)
@@ -44,7 +44,7 @@ func (l *listing) end() error {
 	return l.table.Flush()
 }
 
-// oneLine keeps a text, which may quote what a client sent, to its line.
+// oneLine replaces control characters, such as line breaks, as the text may have input of clients.
 func oneLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

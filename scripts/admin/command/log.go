@@ -30,7 +30,7 @@ func printNewKey(_ context.Context, c caller) error {
 	return err
 }
 
-// continueLog begins another log for an organization. Workers go on with it.
+// continueLog begins another log for an organization, which workers extend from now on.
 func continueLog(ctx context.Context, s *session, args []string) error {
 	keys, err := logKeys(s)
 	if err != nil {
@@ -54,8 +54,8 @@ func logKeys(s *session) (translog.Keys, error) {
 	return s.Settings.Log.Keys()
 }
 
-// printVerifiers prints the keys of the file that the settings name in the form that each log has them. Logs that have
-// not begun are left out, as their origins are not fixed.
+// printVerifiers prints the verifier keys of each log, derived from the key file of the settings. It skips logs without
+// entries, whose origins are not fixed yet.
 func printVerifiers(ctx context.Context, s *session, _ []string) error {
 	keys, err := logKeys(s)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 type objectCopy struct {
 	from, to  storage.Objects
 	out, errs io.Writer
-	// Of the objects that are under retention in the source, kept are so in the target as well and unkept are not. held are
-	// those on legal hold in the source.
+	// kept and unkept count the objects under retention in the source, kept those that are under it in the target too. held
+	// counts the objects on legal hold in the source.
 	kept, unkept, held int
 }
 
@@ -30,7 +30,7 @@ func (c *objectCopy) run(ctx context.Context) error {
 	return c.verify(ctx)
 }
 
-// requireObjects refuses a source without any object: so do a parent folder and a folder of documents look.
+// requireObjects refuses a source without objects, as it may be a parent folder or a folder of documents by mistake.
 func requireObjects(ctx context.Context, objects storage.Objects) error {
 	if first, err := transfer.ObjectsIn(objects).Peek(ctx); err != nil || first != nil {
 		return err
@@ -54,10 +54,9 @@ func (c *objectCopy) refuseForeign(ctx context.Context) error {
 	return nil
 }
 
-// copyMissing copies the objects that the target lacks. All are copied even if some are damaged: an operator may have to do
-// without those.
+// copyMissing copies the objects that the target lacks. It continues after a damaged one, as there may be no intact copy.
 func (c *objectCopy) copyMissing(ctx context.Context) error {
-	copied, told := 0, time.Now()
+	copied, printedAt := 0, time.Now()
 	var faults []error
 	there, err := transfer.CopyMissing(ctx, c.from, c.to, func(object *storage.Object, err error) error {
 		switch {
@@ -68,7 +67,7 @@ func (c *objectCopy) copyMissing(ctx context.Context) error {
 		default:
 			copied++
 		}
-		if due(&told) {
+		if due(&printedAt) {
 			fmt.Fprintf(c.errs, "%d objects copied so far\n", copied)
 		}
 		return nil
@@ -80,8 +79,8 @@ func (c *objectCopy) copyMissing(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// verify compares the lists of both stores and hashes every object of the target. What has the right content is put under
-// retention; the rest can be deleted.
+// verify compares the lists of both stores and hashes every object of the target. It puts only intact objects under
+// retention, so that damaged ones can be deleted.
 func (c *objectCopy) verify(ctx context.Context) error {
 	fmt.Fprintln(c.errs, "reading the objects of the target")
 	count, different, bytes := 0, 0, int64(0)
@@ -117,7 +116,7 @@ func (c *objectCopy) verify(ctx context.Context) error {
 	return errors.Join(err, c.printRetention())
 }
 
-// copyRetention keeps an object from deletion as long as the source does.
+// copyRetention puts an object of the target under the retention of the source.
 func (c *objectCopy) copyRetention(ctx context.Context, key string) error {
 	source, ok := c.from.(*s3.Store)
 	if !ok {
@@ -147,7 +146,7 @@ func (c *objectCopy) copyRetention(ctx context.Context, key string) error {
 	return err
 }
 
-// printRetention prints nothing of a source without retention.
+// printRetention prints nothing for a source without retention.
 func (c *objectCopy) printRetention() (err error) {
 	for _, line := range []struct {
 		count  int

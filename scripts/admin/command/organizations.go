@@ -45,7 +45,6 @@ func parseCreateOrganization(args []string) (action, error) {
 	})(args)
 }
 
-// listedMember is a user or a service account of an organization as it is listed.
 type listedMember struct {
 	Kind      string `json:"kind"`
 	Name      string `json:"name"`
@@ -105,7 +104,7 @@ func removeMember(ctx context.Context, s *session, args []string) error {
 	return s.done(err, "user %s is removed from organization %s\n%s", user, org, leftAccounts(change.Left))
 }
 
-// leftAccounts says which service accounts a user has created and does not manage any more.
+// leftAccounts lists service accounts that a user has created but may not manage any more.
 func leftAccounts(left []identity.ServiceAccount) string {
 	var text strings.Builder
 	for _, account := range left {

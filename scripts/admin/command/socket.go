@@ -16,11 +16,11 @@ import (
 	"attestry/process"
 )
 
-// socketName is the file of the socket in the folder of the embedded database. Only the process that has the folder open
-// makes or removes it.
+// socketName is the name of the socket in the folder of the embedded database. Only the process that has the folder open
+// creates or removes it.
 const socketName = "admin.sock"
 
-// Socket executes the commands of other processes on the stores of this one, which has an embedded database open.
+// Socket executes commands of other processes in this one, which has the embedded database open.
 type Socket struct {
 	process  *process.Process
 	file     string
@@ -29,7 +29,7 @@ type Socket struct {
 	commands sync.WaitGroup
 }
 
-// Listen makes the socket in the folder of the embedded database. Until Close, the user of this process and root can send
+// Listen creates the socket in the folder of the embedded database. Until Close, root and the user of this process can send
 // commands to it.
 func Listen(p *process.Process) (*Socket, error) {
 	s := &Socket{process: p, file: filepath.Join(p.Settings.Stores.Database.Path, socketName)}
@@ -45,8 +45,8 @@ func Listen(p *process.Process) (*Socket, error) {
 	return s, nil
 }
 
-// listen makes a socket for the user of the process alone, in place of one that a killed process has left. It is made in
-// a folder that nobody else can enter, so that it never has a wider mode at its place.
+// listen creates a socket that only the user of the process and root can open. It replaces one of a killed process. It is
+// created in a folder with mode 0700 and renamed, so that it never has a wider mode at its final path.
 func listen(file string) (net.Listener, error) {
 	folder, err := os.MkdirTemp(filepath.Dir(file), "admin-*") // mode 0700
 	if err != nil {
@@ -67,9 +67,9 @@ func listen(file string) (net.Listener, error) {
 	return listener, nil
 }
 
-// Close removes the socket, cancels the commands under way and waits for their end. It comes before the stores are closed.
+// Close removes the socket, cancels running commands and waits for them. Call it before the stores are closed.
 func (s *Socket) Close() error {
-	// The file may be gone. The context of a command ends with its connection.
+	// RemoveAll ignores a missing file. Closing a connection cancels the context of its command.
 	err := errors.Join(os.RemoveAll(s.file), s.server.Close())
 	if served := s.serving.Wait(); !errors.Is(served, http.ErrServerClosed) {
 		err = errors.Join(err, served)
@@ -78,23 +78,23 @@ func (s *Socket) Close() error {
 	return err
 }
 
-// ServeHTTP executes one command. The form has its arguments, the answer is a stream of parts. A client that goes away
-// cancels the command.
+// ServeHTTP executes one command. The form has its arguments, the response is a stream of parts. It cancels the command if
+// the client disconnects.
 func (s *Socket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.commands.Add(1)
 	defer s.commands.Done()
 	a := &answer{encoder: json.NewEncoder(w), flush: http.NewResponseController(w).Flush}
 	if err := errors.Join(r.ParseForm(), a.flush()); err != nil {
-		return // the client has gone away
+		return // the client has disconnected
 	}
-	by := caller{
+	c := caller{
 		args: r.PostForm[argument], folder: r.PostForm.Get(folder), running: s.process,
-		// Writes to standard output gather, as tables are written cell by cell.
+		// Standard output is buffered, as tables are written cell by cell.
 		out:  output(func(p []byte) error { return a.send(part{Out: p}, false) }),
 		errs: output(func(p []byte) error { return a.send(part{Errs: p}, true) }),
 	}
-	status := by.execute(r.Context())
-	_ = a.send(part{Status: &status}, true) // an error means that the client has gone away
+	status := c.execute(r.Context())
+	_ = a.send(part{Status: &status}, true) // an error means that the client has disconnected
 }
 
 // execute runs the command of a client in this process.
@@ -109,7 +109,7 @@ func (c caller) execute(ctx context.Context) int {
 	})
 }
 
-// part is a piece of the answer to a command: of its output, or its exit status, which is the last one.
+// part is a part of the response: output, or the exit status, which is the last part.
 type part struct {
 	Out    []byte `json:",omitempty"`
 	Errs   []byte `json:",omitempty"`
@@ -123,7 +123,7 @@ type answer struct {
 	flush   func() error
 }
 
-// send sends a part, at once or with later ones.
+// send sends a part, now or with a later one.
 func (a *answer) send(p part, now bool) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

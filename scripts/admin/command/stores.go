@@ -12,32 +12,31 @@ import (
 	"attestry/storage"
 )
 
-// session is what actions on the stores of the service work with.
+// session has the open stores of the service and the caller.
 type session struct {
 	*process.Process
 	caller
 }
 
-// work is what a command does with the stores of the service and its arguments.
+// work is a command on the stores of the service.
 type work func(ctx context.Context, s *session, args []string) error
 
-// withStores makes a parser of f, for which the stores of the service are opened. A process that has an
-// embedded database open executes the command itself.
+// withStores returns a parser whose action opens the stores of the service and calls f. If another process has the embedded
+// database open, that process executes the command.
 func withStores(f work) parser { return opened(nil, process.Open, f) }
 
-// withoutRedis is withStores for what enqueues nothing: no Redis need be set, as nothing connects to it.
+// withoutRedis is withStores for work that enqueues nothing. It does not connect to Redis, so the setting is not required.
 func withoutRedis(f work) parser { return opened(noRedis, process.Open, f) }
 
-// readOnly is withoutRedis for what writes nothing to the stores.
+// readOnly is withoutRedis for work that writes nothing to the stores.
 func readOnly(f work) parser { return opened(noRedis, process.OpenToRead, f) }
 
-// withTenancy is for work on users, organizations and keys. The other stores than the database are not needed, nor are
-// their settings.
+// withTenancy is for work on users, organizations and keys. It needs only the database and its settings.
 func withTenancy(f work) parser {
 	return opened(map[string]string{"ATTESTRY_OBJECTS_URL": "", "ATTESTRY_REDIS_URL": "redis://localhost"}, process.OpenDatabase, f)
 }
 
-// noRedis is the default of the settings of actions that enqueue nothing.
+// noRedis has a default for the Redis of work that enqueues nothing.
 var noRedis = map[string]string{"ATTESTRY_REDIS_URL": "redis://localhost"}
 
 type opener func(context.Context, config.Settings, *slog.Logger) (*process.Process, error)
@@ -64,7 +63,7 @@ func opened(defaults map[string]string, open opener, f work) parser {
 	}
 }
 
-// done prints what was done, unless it has failed.
+// done prints the result unless err is set.
 func (s *session) done(err error, format string, values ...any) error {
 	if err == nil {
 		_, err = fmt.Fprintf(s.out, format, values...)
@@ -72,7 +71,7 @@ func (s *session) done(err error, format string, values ...any) error {
 	return err
 }
 
-// absent words storage.ErrNotFound. It returns other errors unchanged.
+// absent replaces storage.ErrNotFound by a readable error. It returns other errors unchanged.
 func absent(err error, format string, values ...any) error {
 	if errors.Is(err, storage.ErrNotFound) {
 		return fmt.Errorf(format, values...)
@@ -80,7 +79,7 @@ func absent(err error, format string, values ...any) error {
 	return err
 }
 
-// roots are the authorities of the service, whose settings a running one has.
+// roots returns the root certificates of the running service, if there is one, or of the settings.
 func (c caller) roots() (*x509.CertPool, error) {
 	if c.running != nil {
 		return c.running.Roots, nil
@@ -88,7 +87,7 @@ func (c caller) roots() (*x509.CertPool, error) {
 	return config.RootsOf(c.environ)
 }
 
-// openObjects opens an object store that may not be that of the service.
+// openObjects opens any object store, also one other than that of the service.
 func (c caller) openObjects(ctx context.Context, store config.Objects) (storage.Objects, error) {
 	roots, err := c.roots()
 	if err != nil {

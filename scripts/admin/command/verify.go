@@ -11,12 +11,12 @@ import (
 
 func verifyAll(ctx context.Context, s *session, _ []string) error {
 	engines, began := s.Engines, time.Now()
-	told := began
+	printedAt := began
 	result, err := verify.Run(ctx, verify.Options{
 		Documents: engines.Documents, Objects: engines.Objects, Report: s.reportFinding,
 		Progress: func(result verify.Result) {
-			if due(&told) {
-				fmt.Fprintf(s.errs, "%s so far, %.0f documents/s\n", read(result), float64(result.Documents)/told.Sub(began).Seconds())
+			if due(&printedAt) {
+				fmt.Fprintf(s.errs, "%s so far, %.0f documents/s\n", read(result), float64(result.Documents)/printedAt.Sub(began).Seconds())
 			}
 		},
 	})
@@ -34,7 +34,7 @@ func read(result verify.Result) string {
 	return fmt.Sprintf("%d documents and %d objects of %.1f MB were read", result.Documents, result.Objects, float64(result.ObjectBytes)/1e6)
 }
 
-// reportFinding prints what is damaged or missing when it is found: there may be much of it.
+// reportFinding prints a finding at once, as there may be many.
 func (c caller) reportFinding(found verify.Finding) error {
 	if c.asJSON {
 		return json.NewEncoder(c.out).Encode(found)
@@ -46,11 +46,11 @@ func (c caller) reportFinding(found verify.Finding) error {
 // progressInterval is the time between two lines about progress.
 const progressInterval = 10 * time.Second
 
-// due reports whether it is time for a line about progress, and notes when that is told.
-func due(told *time.Time) bool {
-	if time.Since(*told) < progressInterval {
+// due reports whether it is time to print progress. If so, it sets printedAt to now.
+func due(printedAt *time.Time) bool {
+	if time.Since(*printedAt) < progressInterval {
 		return false
 	}
-	*told = time.Now()
+	*printedAt = time.Now()
 	return true
 }

@@ -32,27 +32,27 @@ import (
 	worker "attestry/worker/server"
 )
 
-// Options describe an instance. What is left out is embedded.
+// Options describe an instance. Stores without an address are embedded.
 type Options struct {
 	// Listen is the address of the API, host:port; port 0 takes a free one.
 	Listen string
-	// Data is the directory of the embedded engines. Absolute.
+	// Data is the absolute path of the directory of the embedded stores.
 	Data string
 	// Redis, Database and S3 are addresses of stores, "" for embedded ones.
 	Redis, Database, S3 string
-	// Environ holds more settings in the form of os.Environ, which override the fields for stores and reports.
+	// Environ has settings in the form of os.Environ. They override Database, S3 and ReportWait, but not Listen and Redis.
 	Environ []string
 	// ReportWait is how long the answer to a report waits for its verdict.
 	ReportWait time.Duration
 	Clock      evidence.Clock
 	Log        *slog.Logger
-	// Wrap wraps the database for tests and benchmarks; nil does not.
+	// Wrap wraps the database for tests and benchmarks, unless it is nil.
 	Wrap func(storage.Documents) storage.Documents
-	// WithoutWorker leaves the queues unserved.
+	// WithoutWorker starts no worker, so no queues are served.
 	WithoutWorker bool
-	// AcceptLoss opens a damaged embedded database with what is left.
+	// AcceptLoss opens a damaged embedded database with the data that can be read.
 	AcceptLoss bool
-	// Prepare is called before the first request is served; nil does nothing.
+	// Prepare is called before the first request is served, unless it is nil.
 	Prepare func(ctx context.Context, p *process.Process) error
 }
 
@@ -63,9 +63,9 @@ type Instance struct {
 	// MonitorAddr is host:port of the monitoring port, "" if it is off.
 	MonitorAddr string
 	Process     *process.Process
-	// Environment is that of a further process beside this one.
+	// Environment has the settings of the instance, for another process on the same stores.
 	Environment []string
-	// Redis is the embedded one, nil for none.
+	// Redis is the embedded Redis, nil for none.
 	Redis *miniredis.Miniredis
 
 	monitor *http.Server
@@ -74,7 +74,7 @@ type Instance struct {
 	faults  chan error
 }
 
-// Start opens the stores and serves; it returns when the API takes connections.
+// Start opens the stores and serves. It returns when the API accepts connections.
 func Start(ctx context.Context, options Options) (*Instance, error) {
 	listener, err := net.Listen("tcp", options.Listen)
 	if err != nil {
@@ -116,7 +116,7 @@ func (i *Instance) open(ctx context.Context, options Options, address string) er
 	}
 	i.URL = string(settings.HTTP.URL(config.Address(address)))
 	settings.Stores.Database.AcceptLoss = options.AcceptLoss
-	// With a Redis of its own, which no other process reaches, the instance knows all that is written.
+	// No other process uses the embedded Redis, so all writes are made by this instance.
 	var watched *written.Documents
 	wrap := func(docs storage.Documents) storage.Documents {
 		if options.Wrap != nil {
@@ -135,7 +135,7 @@ func (i *Instance) open(ctx context.Context, options Options, address string) er
 	return nil
 }
 
-// startRedis starts the embedded Redis and returns its URL. It needs a password, as every user of the machine can reach
+// startRedis starts the embedded Redis and returns its URL. It has a password, as all users of the machine can connect to
 // its port.
 func (i *Instance) startRedis() (string, error) {
 	password := rand.Text()
@@ -148,7 +148,7 @@ func (i *Instance) startRedis() (string, error) {
 	return "redis://:" + password + "@" + i.Redis.Addr(), nil
 }
 
-// environment is that of the two processes in production.
+// environment returns the settings, in the form that the api and the worker read them.
 func environment(options Options, address, redis string) []string {
 	return slices.Concat([]string{
 		"ATTESTRY_DATABASE_URL=" + cmp.Or(options.Database, Database(options.Data)),
@@ -161,12 +161,12 @@ func environment(options Options, address, redis string) []string {
 	})
 }
 
-// Database is the address of the embedded database in a directory.
+// Database returns the URL of the embedded database in a directory.
 func Database(directory string) string {
 	return (&url.URL{Scheme: "pebble", Path: directory + "/documents"}).String()
 }
 
-// Files is the address of the embedded object store in a directory.
+// Files returns the URL of the embedded object store in a directory.
 func Files(directory string) string {
 	return (&url.URL{Scheme: "file", Path: directory + "/objects"}).String()
 }
@@ -183,7 +183,7 @@ func (i *Instance) serve(options Options, listener net.Listener) error {
 	i.MonitorAddr = i.monitor.Addr
 	ctx, stop := context.WithCancel(context.Background())
 	i.stop = stop
-	// The worker outlives the API, so that requests under way still get their verdicts.
+	// The worker stops after the API, so that running requests still get their verdicts.
 	working, stopWorker := context.WithCancel(context.Background())
 	if !options.WithoutWorker {
 		if err := i.StartWorker(working); err != nil {
@@ -215,15 +215,15 @@ func (i *Instance) run(part func() error) {
 	})
 }
 
-// Faults gives an error, or nil, when a part of the instance has ended.
+// Faults returns a channel with the result, an error or nil, of each part of the instance that has ended.
 func (i *Instance) Faults() <-chan error { return i.faults }
 
-// Close ends the instance.
+// Close stops the instance and closes its stores.
 func (i *Instance) Close() error {
 	if i.stop != nil {
 		i.stop()
 	}
-	_ = i.group.Wait() // what the parts came to is in faults
+	_ = i.group.Wait() // errors are in faults
 	if i.monitor != nil {
 		i.monitor.Close()
 	}
@@ -238,8 +238,8 @@ func (i *Instance) closeRedis() {
 	}
 }
 
-// The scripts of asynq are short and not recursive. miniredis makes a new interpreter for each of them, hundreds in a
-// second: the 120 KB that gopher-lua reserves for one would be most of what the process allocates.
+// miniredis makes a new interpreter for each script of asynq, hundreds per second. The 120 KB that gopher-lua reserves for
+// each by default would be most allocations of the process. The scripts are short and not recursive.
 const (
 	scriptValues = 1024
 	scriptCalls  = 64
@@ -247,8 +247,8 @@ const (
 
 func init() { lua.RegistrySize, lua.CallStackSize = scriptValues, scriptCalls }
 
-// KeyFile returns the file of a private key in a directory. If there is none, it makes one that only its owner can
-// read; an interrupted start leaves no part of it.
+// KeyFile returns the path of a private key in a directory. If there is none, it creates one that only its owner can read,
+// completely or not at all.
 func KeyFile(directory, name string, newKey func() ([]byte, error)) (string, error) {
 	file := filepath.Join(directory, name)
 	_, err := os.Stat(file)
