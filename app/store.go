@@ -27,7 +27,7 @@ type Store struct {
 	recording.Repositories
 	Documents storage.Documents
 	Objects   storage.Objects
-	// Retention keeps files of evidence and audit packages from deletion. It is off unless the process has replaced it.
+	// Retention prevents the deletion of evidence and audit packages. It is off unless the process has replaced it.
 	Retention    *retention.Retention
 	Tenancy      *tenancy.Tenancy
 	Environments *environments.Environments
@@ -55,7 +55,7 @@ type Store struct {
 	Outbox           *notifications.Outbox
 	Deliveries       *notifications.Deliveries
 	Assemblies       *packages.Assemblies
-	// Sessions are those of people who are signed in to the pages.
+	// Sessions are the sessions of people who are signed in to the pages.
 	Sessions *sessions.Sessions
 	// Logs are the transparency logs.
 	Logs *logs.Logs

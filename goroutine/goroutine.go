@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// ErrPanicked is the error of what has panicked.
+// ErrPanicked is the error of a function that has panicked.
 var ErrPanicked = errors.New("it panicked")
 
-// Recovered runs a function and returns a panic of it as an ErrPanicked with the stack.
+// Recovered runs a function and returns its panic as an ErrPanicked with the stack.
 func Recovered(run func() error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -24,15 +24,15 @@ func Recovered(run func() error) (err error) {
 	return run()
 }
 
-// Start runs a function beside its caller, then ended with its error. Nothing recovers a panic of ended.
+// Start runs a function in a new goroutine, then ended with its error. A panic of ended is not recovered.
 func Start(run func() error, ended func(error)) {
 	go func() { ended(Recovered(run)) }()
 }
 
-// Group runs functions beside its caller, who waits for all of them. The zero value has no limit.
+// Group runs functions in new goroutines and waits for them. The zero value has no limit.
 type Group struct{ group errgroup.Group }
 
-// Limit sets how many functions run at once. It comes before the first of them.
+// Limit sets how many functions run at once. Call it before Go.
 func (g *Group) Limit(n int) { g.group.SetLimit(n) }
 
 // Go runs a function when the limit allows it.
@@ -43,8 +43,8 @@ func (g *Group) Go(run func() error) {
 // Wait waits for all functions and returns the first error.
 func (g *Group) Wait() error { return g.group.Wait() }
 
-// Every runs a function beside its caller once in each interval, until the context ends, the function fails, or stop is
-// called, which waits for it. The context that it returns ends then; its cause is the error of the function.
+// Every runs a function in a new goroutine once per interval, until the context ends, the function fails, or stop is
+// called, which waits for it. Then the returned context ends; its cause is the error of the function.
 func Every(ctx context.Context, interval time.Duration, run func(context.Context) error) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var running Group

@@ -18,26 +18,26 @@ import (
 // pingTimeout bounds how long a dependency may take to answer.
 const pingTimeout = 3 * time.Second
 
-// Check asks one dependency whether it answers.
+// Check checks one dependency.
 type Check struct {
 	Name string
 	Ping func(ctx context.Context) error
 	// Required dependencies are needed to serve requests. Without the others the service is degraded, but ready.
 	Required bool
-	// Retention says whether the dependency keeps objects from deletion, "" if it has none.
+	// Retention says whether the dependency prevents the deletion of objects, "" if it has none.
 	Retention string
-	// Warning says what is wrong although the dependency answers, "" for nothing; nil if it tells nothing.
+	// Warning returns what is wrong although the dependency answers, or "". It may be nil.
 	Warning func() string
-	// KeepFor is how long an answer is kept.
+	// KeepFor is how long a result is cached.
 	KeepFor time.Duration
 }
 
-// Readiness asks the dependencies of a process and keeps their answers.
+// Readiness checks the dependencies of a process and caches the results.
 type Readiness struct {
-	checks []*keptCheck
+	checks []*cachedCheck
 }
 
-type keptCheck struct {
+type cachedCheck struct {
 	Check
 	clock evidence.Clock
 	mu    sync.Mutex
@@ -45,24 +45,24 @@ type keptCheck struct {
 	err   error
 }
 
-// NewReadiness makes a Readiness without answers.
+// NewReadiness makes a Readiness without cached results.
 func NewReadiness(checks []Check, clock evidence.Clock) *Readiness {
 	r := &Readiness{}
 	for _, check := range checks {
-		r.checks = append(r.checks, &keptCheck{Check: check, clock: clock})
+		r.checks = append(r.checks, &cachedCheck{Check: check, clock: clock})
 	}
 	return r
 }
 
-// ask returns the kept answer or a new one. Callers at the same time share one check.
-func (k *keptCheck) ask(ctx context.Context) error {
+// run returns the cached result or a new one. Concurrent callers share one check.
+func (k *cachedCheck) run(ctx context.Context) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.clock()
 	if !k.at.IsZero() && now.Sub(k.at) < k.KeepFor {
 		return k.err
 	}
-	// The end of one caller's context must not fail the check for all.
+	// The end of one caller's context must not fail the check for the others.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingTimeout)
 	defer cancel()
 	k.err = goroutine.Recovered(func() error { return k.Ping(ctx) })
@@ -70,31 +70,31 @@ func (k *keptCheck) ask(ctx context.Context) error {
 	return k.err
 }
 
-// Dependency is the state of one dependency as /readyz tells it.
+// Dependency is the state of one dependency in /readyz.
 type Dependency struct {
 	Name     string `json:"name"`
 	Ready    bool   `json:"ready"`
 	Required bool   `json:"required"`
 	Reason   string `json:"reason,omitempty"`
-	// Retention says whether an object store keeps objects from deletion.
+	// Retention says whether an object store prevents the deletion of objects.
 	Retention string `json:"retention,omitempty"`
 	// Warning is what is wrong although the dependency is ready.
 	Warning string `json:"warning,omitempty"`
-	// Message is what the public may read of the reason.
+	// Message is the public part of the reason.
 	Message string `json:"-"`
 }
 
-// States asks all dependencies at once, and reports whether all required ones answer.
+// States checks all dependencies concurrently, and reports whether all required ones answer.
 func (r *Readiness) States(ctx context.Context) ([]Dependency, bool) {
 	states := make([]Dependency, len(r.checks))
-	var asking goroutine.Group
+	var group goroutine.Group
 	for i, check := range r.checks {
-		asking.Go(func() error {
+		group.Go(func() error {
 			states[i] = Dependency{Name: check.Name, Required: check.Required, Ready: true, Retention: check.Retention}
 			if check.Warning != nil {
 				states[i].Warning = check.Warning()
 			}
-			if err := check.ask(ctx); err != nil {
+			if err := check.run(ctx); err != nil {
 				states[i].Ready = false
 				states[i].Reason = err.Error()
 				states[i].Message = evidence.MessageOf(err, check.Name+" does not answer.")
@@ -102,7 +102,7 @@ func (r *Readiness) States(ctx context.Context) ([]Dependency, bool) {
 			return nil
 		})
 	}
-	_ = asking.Wait() // a check that fails is a state
+	_ = group.Wait() // a failed check is a state
 	ready := true
 	for _, state := range states {
 		ready = ready && (state.Ready || !state.Required)
@@ -132,11 +132,11 @@ func New(gatherer prometheus.Gatherer, checks []Check, clock evidence.Clock) htt
 func writeMonitor(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	// An error here means that nobody listens any more.
+	// An error means that the client has disconnected.
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// Limit bounds something that grows and shrinks.
+// Limit is a limit of this process with its use.
 type Limit struct {
 	// Name is that of the limit in the metrics.
 	Name string
@@ -146,7 +146,7 @@ type Limit struct {
 	Used func() int
 }
 
-// RegisterLimits has the metrics show how far away limits are, each of which must have a name of its own.
+// RegisterLimits registers metrics of limits, which must have different names.
 func RegisterLimits(registerer prometheus.Registerer, limits ...Limit) {
 	for _, limit := range limits {
 		if limit.Max == 0 {

@@ -14,29 +14,29 @@ import (
 )
 
 const (
-	// maxPending bounds what waits for Redis in memory. What is turned away is found by the sweep.
+	// maxPending bounds the tasks that wait for Redis in memory. The sweep finds those beyond it.
 	maxPending = 100_000
 	// dispatchers is how many tasks are enqueued at the same time.
 	dispatchers = 8
-	// dispatchBackoff is the first pause while Redis is away, doubled up to maxDispatchBackoff.
+	// dispatchBackoff is the first pause while Redis is unreachable, doubled up to maxDispatchBackoff.
 	dispatchBackoff    = 50 * time.Millisecond
 	maxDispatchBackoff = 2 * time.Second
 )
 
-// work is what waits in an environment.
+// work identifies a task for an environment.
 type work struct {
 	kind        *job.Kind
 	environment string
 }
 
-// latest is the latest record of what waits.
+// latest is the latest waiting record of some work.
 type latest struct {
 	arrival int64
 	trace   string // reference
 }
 
-// Dispatcher hands work to the queues in the background. No request waits for it; while Redis is away it holds what was
-// handed in, one entry per environment and kind of work.
+// Dispatcher enqueues tasks in the background. No request waits for it. While Redis is unreachable it keeps one entry
+// per environment and kind of work.
 type Dispatcher struct {
 	enqueuer *Enqueuer
 	log      *slog.Logger
@@ -52,8 +52,8 @@ func NewDispatcher(enqueuer *Enqueuer, log *slog.Logger) *Dispatcher {
 	return &Dispatcher{enqueuer: enqueuer, log: log, pending: map[work]latest{}, wake: make(chan struct{}, 1)}
 }
 
-// Dispatch hands in an environment in which work of a kind waits. Work of one kind and environment
-// shares one task: whoever drains one drains all. It belongs to the trace of the last one.
+// Dispatch enqueues the task for work of a kind in an environment. Work of one kind and environment shares one task,
+// which drains all of it and belongs to the trace of the last call.
 func (d *Dispatcher) Dispatch(ctx context.Context, kind *job.Kind, environment string, arrival int64) {
 	w := work{kind: kind, environment: environment}
 	d.mu.Lock()
@@ -68,7 +68,7 @@ func (d *Dispatcher) Dispatch(ctx context.Context, kind *job.Kind, environment s
 	}
 }
 
-// Limit is how much waits for Redis.
+// Limit is the number of tasks that wait for Redis.
 func (d *Dispatcher) Limit() monitor.Limit {
 	return monitor.Limit{Name: "waiting_tasks", Max: maxPending, Used: func() int {
 		d.mu.Lock()
@@ -77,7 +77,7 @@ func (d *Dispatcher) Limit() monitor.Limit {
 	}}
 }
 
-// Away tells that the last attempt to reach Redis failed.
+// Away reports whether the last attempt to reach Redis failed.
 func (d *Dispatcher) Away() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -110,8 +110,7 @@ func (d *Dispatcher) finish(ctx context.Context) {
 	d.flush(ctx)
 }
 
-// flush enqueues all that is pending and reports whether Redis took it. With the
-// first failure Redis is away, and the rest of the batch is put back untried.
+// flush enqueues all pending tasks and reports whether Redis took them. A failure puts the others back untried.
 func (d *Dispatcher) flush(ctx context.Context) bool {
 	batch := d.take()
 	var failed atomic.Bool
@@ -129,7 +128,7 @@ func (d *Dispatcher) flush(ctx context.Context) bool {
 			if err != nil {
 				d.putBack(w, of)
 				failed.Store(true)
-				d.note(err)
+				d.setAway(err)
 			}
 			return err
 		})
@@ -137,7 +136,7 @@ func (d *Dispatcher) flush(ctx context.Context) bool {
 	if group.Wait() != nil {
 		return false
 	}
-	d.note(nil)
+	d.setAway(nil)
 	return true
 }
 
@@ -161,8 +160,8 @@ func (d *Dispatcher) add(w work, of latest) {
 	}
 }
 
-// note records and logs when Redis goes or comes back.
-func (d *Dispatcher) note(failed error) {
+// setAway sets whether Redis is unreachable, and logs a change.
+func (d *Dispatcher) setAway(failed error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if away := failed != nil; away != d.away {

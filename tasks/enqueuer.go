@@ -1,6 +1,6 @@
-// Package tasks is what crosses the queue: tasks and their options, the dispatcher that hands them over, and the
-// messages that wake who waits for a result. Redis only carries tasks: storage keeps what a task stands for, and the
-// sweep and the relays enqueue it again if Redis has forgotten it.
+// Package tasks has the tasks of the queues and their options, the dispatcher that enqueues them, and the messages that
+// wake requests which wait for a result. Redis only carries tasks: the work is stored in the database, and the sweep
+// and the relays enqueue it again if Redis has lost its task.
 package tasks
 
 import (
@@ -21,11 +21,11 @@ import (
 	"attestry/trace"
 )
 
-// queueNames is the set in which asynq notes which queues there are. A process adds the name of a queue only with its
-// first task, so that a Redis that was emptied holds tasks of queues that are not in it.
+// queueNames is asynq's set of all queues. A process adds a queue only with its own first task, so after Redis was
+// emptied the set lacks queues that have tasks.
 const queueNames = "asynq:queues"
 
-// Enqueuer puts tasks on their queues, or has them done at once by this process (WorkHere).
+// Enqueuer puts tasks on their queues, or runs them at once in this process (WorkHere).
 type Enqueuer struct {
 	redis     redis.UniversalClient
 	client    *asynq.Client
@@ -38,8 +38,8 @@ func NewEnqueuer(client redis.UniversalClient) *Enqueuer {
 	return &Enqueuer{redis: client, client: asynq.NewClientFromRedisClient(client), inspector: asynq.NewInspectorFromRedisClient(client)}
 }
 
-// Enqueue asks a worker to do some work. A task that is there already for the same attempt is no error. Work that has no
-// trace of its own belongs to that of the context.
+// Enqueue enqueues the task of some work. It is no error if there already is one for the same attempt. Work without a
+// trace gets that of the context.
 func (e *Enqueuer) Enqueue(ctx context.Context, ref job.Ref, attempt int64) error {
 	ref.Payload.Trace = cmp.Or(ref.Payload.Trace, trace.Reference(ctx))
 	wanted, err := newTask(&ref, attempt)
@@ -52,7 +52,7 @@ func (e *Enqueuer) Enqueue(ctx context.Context, ref job.Ref, attempt int64) erro
 	return e.queue(ctx, wanted)
 }
 
-// Waiting is how many tasks of a queue no worker has taken yet.
+// Waiting returns how many tasks of a queue no worker has taken yet.
 func (e *Enqueuer) Waiting(ctx context.Context, queue string) (int, error) {
 	if waiting, _, ok := e.Here(queue); ok {
 		return waiting, nil
@@ -64,10 +64,10 @@ func (e *Enqueuer) Waiting(ctx context.Context, queue string) (int, error) {
 	return info.Pending, nil
 }
 
-// InRedis is what Redis holds of a queue. A queue that was never used is empty.
+// InRedis returns the state of a queue in Redis. A queue that was never used is empty.
 func (e *Enqueuer) InRedis(ctx context.Context, queue string) (*asynq.QueueInfo, error) {
-	noted, err := e.redis.SIsMember(ctx, queueNames, queue).Result()
-	if err == nil && !noted {
+	known, err := e.redis.SIsMember(ctx, queueNames, queue).Result()
+	if err == nil && !known {
 		err = e.redis.SAdd(ctx, queueNames, queue).Err()
 	}
 	if err != nil {
@@ -88,11 +88,10 @@ func (e *Enqueuer) queue(ctx context.Context, wanted *task, options ...asynq.Opt
 	return nil
 }
 
-// task is something that a worker is asked to do.
+// task is a task of a queue.
 type task struct {
 	*job.Kind
-	// id consists of the record and the attempt, never of the environment alone: an active or
-	// archived task must not keep the next one out.
+	// id has the record and the attempt, not only the environment: an active or archived task must not block the next.
 	id      string
 	payload []byte
 }
@@ -114,7 +113,7 @@ func (t *task) asynq(options ...asynq.Option) *asynq.Task {
 func RetryDelay(before int, _ error, failed *asynq.Task) time.Duration {
 	kind := job.Named(failed.Type())
 	if kind == nil {
-		kind = &job.Report // it is of another version, whose workers may take it
+		kind = &job.Report // a kind of another version, whose workers may take it
 	}
 	return kind.Pause(before+1, rand.Float64())
 }

@@ -15,33 +15,31 @@ import (
 // maxWaitingHere is how many tasks of a queue may wait in memory. Others go to Redis.
 const maxWaitingHere = 10_000
 
-// here does tasks in the process that enqueues them, so that they need not wait until a worker looks at
-// Redis. Like Redis it may lose all of them.
+// here runs tasks in the process that enqueues them, without the delay of polling Redis. Like Redis it may lose them.
 type here struct {
 	handler asynq.Handler
 	// retry takes a task that has failed.
 	retry func(*task, error)
-	// ended is done when tasks under way are to end.
+	// ended is done when running tasks must end.
 	ended context.Context
-	// places has a channel for each queue, which holds an element for each task under way.
-	places map[string]chan struct{}
+	// slots has a channel for each queue, which holds an element for each running task.
+	slots map[string]chan struct{}
 
 	mu       sync.Mutex
 	stopping bool
-	// ids are those of the tasks that wait or are under way.
+	// ids are those of waiting and running tasks.
 	ids     map[string]bool
 	waiting map[string]int // by queue
 	tasks   sync.WaitGroup
 }
 
-// WorkHere has tasks done by this process from now on: by the handler, and in each queue as many at once
-// as concurrency says. Those that fail go to Redis, to be tried again. The returned function ends that: it
-// waits for the tasks under way, which are told to end after the given time.
+// WorkHere runs tasks in this process from now on, with the handler and the concurrency of each queue. Failed ones go
+// to Redis, to be retried. stop ends that: it waits for running tasks, and cancels them after the given time.
 func (e *Enqueuer) WorkHere(handler asynq.Handler, concurrency map[string]int) (stop func(time.Duration)) {
 	ended, end := context.WithCancel(context.Background())
-	h := &here{handler: handler, retry: e.tryAgain, ended: ended, places: map[string]chan struct{}{}, ids: map[string]bool{}, waiting: map[string]int{}}
+	h := &here{handler: handler, retry: e.tryAgain, ended: ended, slots: map[string]chan struct{}{}, ids: map[string]bool{}, waiting: map[string]int{}}
 	for queue, n := range concurrency {
-		h.places[queue] = make(chan struct{}, n)
+		h.slots[queue] = make(chan struct{}, n)
 	}
 	e.here.Store(h)
 	return func(within time.Duration) {
@@ -56,19 +54,18 @@ func (e *Enqueuer) WorkHere(handler asynq.Handler, concurrency map[string]int) (
 	}
 }
 
-// tryAgain lets asynq repeat a task. If Redis is away the sweep or a relay enqueues what it was to do.
+// tryAgain enqueues a failed task in Redis. If Redis is unreachable, the sweep or a relay enqueues its work.
 func (e *Enqueuer) tryAgain(failed *task, err error) {
 	if failed.Retries > 0 && !errors.Is(err, asynq.SkipRetry) {
 		_ = e.queue(context.Background(), failed, asynq.ProcessIn(failed.Pause(1, rand.Float64())))
 	}
 }
 
-// take has a task done, unless one of the same id waits or is under way. It is false if this process does
-// not serve the queue or too many wait.
+// take runs a task, unless one of its id waits or runs. It is false if the queue is not served or too many tasks wait.
 func (h *here) take(wanted *task) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	places, served := h.places[wanted.Queue]
+	slots, served := h.slots[wanted.Queue]
 	if h.ids[wanted.id] {
 		return true
 	}
@@ -79,8 +76,8 @@ func (h *here) take(wanted *task) bool {
 	h.waiting[wanted.Queue]++
 	h.tasks.Add(1)
 	goroutine.Start(func() error {
-		places <- struct{}{}
-		defer func() { <-places }()
+		slots <- struct{}{}
+		defer func() { <-slots }()
 		return h.do(wanted)
 	}, func(err error) {
 		h.mu.Lock()
@@ -94,7 +91,7 @@ func (h *here) take(wanted *task) bool {
 	return true
 }
 
-// do does a task whose turn it is. What still waited when the process was told to stop is left to the next start.
+// do runs a task. Tasks that still wait when the process stops are dropped: their work is enqueued again later.
 func (h *here) do(wanted *task) error {
 	h.mu.Lock()
 	h.waiting[wanted.Queue]--
@@ -108,21 +105,20 @@ func (h *here) do(wanted *task) error {
 	return h.handler.ProcessTask(ctx, wanted.asynq())
 }
 
-// Here returns how many tasks of a queue wait in this process and how many are under way. It is false
-// if the process does no tasks of the queue itself.
-func (e *Enqueuer) Here(queue string) (waiting, underWay int, ok bool) {
+// Here returns how many tasks of a queue wait and run in this process. ok is false if it does not serve the queue.
+func (e *Enqueuer) Here(queue string) (waiting, running int, ok bool) {
 	h := e.here.Load()
-	if h == nil || h.places[queue] == nil {
+	if h == nil || h.slots[queue] == nil {
 		return 0, 0, false
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.waiting[queue], len(h.places[queue]), true
+	return h.waiting[queue], len(h.slots[queue]), true
 }
 
 type taskKey struct{}
 
-// CurrentID returns the id of the task that a handler does with a context.
+// CurrentID returns the id of the task that runs with a context.
 func CurrentID(ctx context.Context) string {
 	if current, ok := ctx.Value(taskKey{}).(*task); ok {
 		return current.id

@@ -11,7 +11,7 @@ import (
 	"attestry/trace"
 )
 
-// redisTimeout bounds dialing and each command, so that a Redis that hangs is noticed as fast as one that is gone.
+// redisTimeout bounds dialing and each command, so that a Redis that hangs is noticed as fast as one that is down.
 const redisTimeout = 3 * time.Second
 
 // NewRedis makes a client from a redis:// or rediss:// URL. It does not connect yet; errors never hold the URL, which
@@ -64,7 +64,7 @@ type spans struct{}
 // DialHook changes nothing.
 func (spans) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-// ProcessHook makes the span of a command. A value that is not there is no failure.
+// ProcessHook makes the span of a command. A missing value is no failure.
 func (spans) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, command redis.Cmder) error {
 		ctx, span := trace.Start(ctx, trace.Client, "redis "+command.Name())

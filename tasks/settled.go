@@ -15,19 +15,17 @@ import (
 )
 
 const (
-	// settledChannel carries the ids of environments whose head has moved, and of audit packages whose
-	// assembly has come further.
+	// settledChannel carries the ids of environments and of audit packages whose head or assembly has changed.
 	settledChannel = "attestry:settled"
 	// maxWaiters bounds how many requests wait for a verdict at the same time.
 	maxWaiters = 5_000
 	// resubscribePause is how long a broken subscription rests before the next attempt.
 	resubscribePause = 200 * time.Millisecond
-	// pingInterval is after which silence Redis is asked whether it is still there, and in which it must answer.
+	// pingInterval is after how much silence Redis is pinged, and within which it must answer.
 	pingInterval = 5 * time.Second
 )
 
-// Publisher tells the api processes that something was settled. A lost message
-// does no harm: waiters look for themselves as well.
+// Publisher notifies the api processes of results. A lost message does no harm: waiters also poll.
 type Publisher struct {
 	client redis.UniversalClient
 }
@@ -35,19 +33,18 @@ type Publisher struct {
 // NewPublisher makes a publisher.
 func NewPublisher(client redis.UniversalClient) *Publisher { return &Publisher{client: client} }
 
-// Settled says that an environment's head has moved, or that the assembly of a package has come further, by its id.
+// Settled publishes that the head of an environment or the assembly of a package has changed, by its id.
 func (a *Publisher) Settled(ctx context.Context, id string) {
 	a.client.Publish(ctx, settledChannel, id)
 }
 
-// Waiters holds the requests of this process that wait for an environment or a package to
-// settle, behind one subscription.
+// Waiters are the requests of this process that wait for an environment or a package, with one subscription.
 type Waiters struct {
 	client redis.UniversalClient
 	log    *slog.Logger
 	ping   time.Duration // pingInterval
 
-	// tried is closed once the first attempt to listen has ended, either way.
+	// tried is closed once the first attempt to listen has succeeded or failed.
 	tried chan struct{}
 	once  sync.Once
 
@@ -58,7 +55,7 @@ type Waiters struct {
 	count     int
 }
 
-// NewWaiters makes a registry that is woken while Run runs.
+// NewWaiters makes a registry that wakes requests while Run runs.
 func NewWaiters(client redis.UniversalClient, log *slog.Logger) *Waiters {
 	return &Waiters{
 		client: client, log: log, ping: pingInterval,
@@ -67,7 +64,7 @@ func NewWaiters(client redis.UniversalClient, log *slog.Logger) *Waiters {
 	}
 }
 
-// Limit is how many requests wait.
+// Limit is the number of waiting requests.
 func (w *Waiters) Limit() monitor.Limit {
 	return monitor.Limit{Name: "waiting_requests", Max: maxWaiters, Used: func() int {
 		w.mu.Lock()
@@ -76,13 +73,12 @@ func (w *Waiters) Limit() monitor.Limit {
 	}}
 }
 
-// Tried is closed once it is known whether waiters can be woken. Before that they
-// are refused, although Redis may be there.
+// Tried is closed once it is known whether waiters can be woken. Before that they are refused.
 func (w *Waiters) Tried() <-chan struct{} { return w.tried }
 
-// Register begins to wait for an environment or a package, by its id. The channel gets a value whenever
-// it may have settled, and is closed by End; leave ends the waiting. It refuses (ok is
-// false) while nothing could wake the waiter, too many wait, or End was called.
+// Register begins to wait for an environment or a package, by its id. The channel gets a value when its result may have
+// changed, and is closed by End; leave ends the waiting. ok is false if nothing can wake it, too many wait, or after
+// End.
 func (w *Waiters) Register(id string) (wake <-chan struct{}, leave func(), ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -108,7 +104,7 @@ func (w *Waiters) leave(id string, mine chan struct{}) {
 	w.count--
 }
 
-// End closes the channels of all who wait, and refuses others from now on: the process stops.
+// End closes the channels of all waiting requests, and refuses others from now on: the process stops.
 func (w *Waiters) End() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -148,7 +144,7 @@ func (w *Waiters) listen(ctx context.Context) error {
 	for pinged := false; ; {
 		received, err := subscription.ReceiveTimeout(ctx, w.ping)
 		if silence, ok := errors.AsType[net.Error](err); ok && silence.Timeout() && !pinged {
-			// A machine that is gone does not end its connections.
+			// A machine that fails does not close its connections.
 			pinged, err = true, subscription.Ping(ctx)
 			if err == nil {
 				continue

@@ -11,19 +11,18 @@ import (
 	"strings"
 )
 
-// pattern is that of the header traceparent: version, id of the trace, id of the parent and flags. Later versions may have
-// more behind them.
+// pattern is that of the header traceparent: version, trace id, parent id and flags. Later versions may append more.
 var pattern = regexp.MustCompile(`^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$`)
 
 const (
-	// knownFlags are the flags that have a meaning: sampled, and that the id is random.
+	// knownFlags are the defined flags: sampled and random trace id.
 	knownFlags = 3
 	// referenceLength is the length of what Parse returns; its id begins at idStart.
 	referenceLength   = 55
 	idStart, idLength = 3, 32
 )
 
-// Parse returns a header traceparent in the form of version 00, "" if it is not valid.
+// Parse returns a header traceparent in the format of version 00, "" if it is not valid.
 func Parse(traceparent string) string {
 	parts := pattern.FindStringSubmatch(traceparent)
 	if parts == nil || parts[1] == "ff" || parts[1] == "00" && parts[5] != "" || strings.Trim(parts[2], "0") == "" || strings.Trim(parts[3], "0") == "" {
@@ -35,8 +34,8 @@ func Parse(traceparent string) string {
 
 type referenceKey struct{}
 
-// With returns a context of a trace, by its reference: what Parse returns or, in tasks of earlier versions, its id. "" is
-// no trace.
+// With returns a context with a trace, by its reference: the result of Parse or, in tasks of earlier versions, the
+// trace id. "" means no trace.
 func With(ctx context.Context, reference string) context.Context {
 	if reference == "" {
 		return ctx
@@ -44,7 +43,7 @@ func With(ctx context.Context, reference string) context.Context {
 	return context.WithValue(ctx, referenceKey{}, reference)
 }
 
-// Reference returns what the tasks of a context get, "" if it has no trace: a traceparent that names the span under way.
+// Reference returns the traceparent for tasks of a context, which names the current span, "" without a trace.
 func Reference(ctx context.Context) string {
 	reference, _ := ctx.Value(referenceKey{}).(string)
 	return reference
@@ -59,19 +58,19 @@ func ID(ctx context.Context) string {
 	return reference
 }
 
-// Kind says what a span is of.
+// Kind is the kind of a span.
 type Kind int
 
 // The kinds of spans.
 const (
-	Server   Kind = iota // a request that is answered
+	Server   Kind = iota // an incoming request
 	Consumer             // a task
 	Client               // a command or a request to another process
 )
 
-// Span is an operation under way.
+// Span is a running operation.
 type Span interface {
-	// SetName replaces the name that the span began with.
+	// SetName replaces the name of the span.
 	SetName(name string)
 	// Traceparent is the header of requests that belong to the span, "" if spans are not exported.
 	Traceparent() string
@@ -81,18 +80,18 @@ type Span interface {
 
 // Tracer begins spans.
 type Tracer interface {
-	// Start begins a span within that of the context or of its Reference, and returns the context of what belongs to
-	// it. A span of the kind Client begins no trace of its own.
+	// Start begins a child of the span of the context or of its Reference, and returns the context of the new span. A
+	// span of the kind Client does not begin a trace.
 	Start(ctx context.Context, kind Kind, name string) (context.Context, Span)
 }
 
 // tracer is nil if spans are not exported.
 var tracer Tracer
 
-// Use has spans made by a tracer. It is called before anything else of the process starts.
+// Use sets the tracer. Call it before anything else of the process starts.
 func Use(t Tracer) { tracer = t }
 
-// Start is that of the tracer in use. Without one it does nothing.
+// Start calls Start of the tracer. Without one it does nothing.
 func Start(ctx context.Context, kind Kind, name string) (context.Context, Span) {
 	if tracer == nil {
 		return ctx, None{}

@@ -1,6 +1,5 @@
-// Command worker is the worker process of Attestry. It serves the queues named by
-// --queues or ATTESTRY_QUEUES; all other settings come from the environment:
-// --help lists them.
+// Command worker is the worker process of Attestry. It serves the queues named by --queues or ATTESTRY_QUEUES; all
+// other settings come from the environment: --help lists them.
 package main
 
 import (

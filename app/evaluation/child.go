@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	// childVariable tells a process that it is a child of an Evaluator.
+	// childVariable is set in the child processes of an Evaluator.
 	childVariable = "ATTESTRY_EVALUATION_CHILD"
-	// Exit statuses of a child: it could not do its work, exceeded a limit, or was ended by the runtime.
+	// Exit statuses of a child: it failed, exceeded a limit, or was ended by the runtime.
 	brokenStatus     = 1
 	overLimitsStatus = 3
 	runtimeStatus    = 2
 	raceStatus       = 66
-	// maxDiagnosis bounds what is kept of a child's standard error, in bytes.
+	// maxDiagnosis bounds the kept beginning of a child's standard error, in bytes.
 	maxDiagnosis = 512
 )
 
-// errNotAsked is for a child that did not get a request.
-var errNotAsked = errors.New("the child does not read requests")
+// errNotSent is for a child that did not get a request.
+var errNotSent = errors.New("the child does not read requests")
 
 // child is a process that answers one request after the other.
 type child struct {
@@ -47,7 +47,7 @@ func startChild(limits Limits) (*child, error) {
 		return nil, fmt.Errorf("find the program: %w", err)
 	}
 	c := &child{command: exec.Command(program), diagnosis: &diagnosis{}}
-	c.command.Args = []string{os.Args[0], "evaluate"} // for whoever lists processes
+	c.command.Args = []string{os.Args[0], "evaluate"} // shown in lists of processes
 	c.command.Env = []string{childVariable + "=1", "GOTRACEBACK=none"}
 	if zone, ok := os.LookupEnv("TZ"); ok { // jq has functions of local time
 		c.command.Env = append(c.command.Env, "TZ="+zone)
@@ -79,11 +79,11 @@ func findProgram() (string, error) {
 	return os.Executable()
 }
 
-// ask sends a request and reads the answer. After an error the child must be ended; after errNotAsked it was dead.
-func (c *child) ask(ctx context.Context, r request) (a answer, err error) {
+// call sends a request and reads the answer. After an error the child must be ended; after errNotSent it was dead.
+func (c *child) call(ctx context.Context, r request) (a answer, err error) {
 	release := context.AfterFunc(ctx, func() { c.command.Process.Kill() })
 	if err = c.requests.Encode(r); err != nil {
-		err = fmt.Errorf("%w: %w", errNotAsked, err)
+		err = fmt.Errorf("%w: %w", errNotSent, err)
 	} else {
 		err = c.answers.Decode(&a)
 	}
@@ -96,7 +96,7 @@ func (c *child) ask(ctx context.Context, r request) (a answer, err error) {
 	return a, nil
 }
 
-// end ends the child, and returns how it ended: with errOverLimits if it ended by itself for this reason.
+// end ends the child and returns how it ended, as errOverLimits if it exceeded its limits.
 func (c *child) end() error {
 	c.input.Close()
 	c.command.Process.Kill() // changes nothing if it is ending already
@@ -106,8 +106,8 @@ func (c *child) end() error {
 	return fmt.Errorf("a child ended with %s: %s", c.command.ProcessState, c.diagnosis.firstLine())
 }
 
-// exceeded says whether a child that ended with this status exceeded its limits. The runtime ends a process that is out
-// of memory or stack with status 2, or 66 with the race detector, but it does so for other reasons as well.
+// exceeded reports whether a child with this exit status exceeded its limits. The runtime ends a process that is out of
+// memory or stack with status 2, or 66 with the race detector, but also for other reasons.
 func (c *child) exceeded(status int) bool {
 	if status != runtimeStatus && status != raceStatus {
 		return status == overLimitsStatus

@@ -15,21 +15,21 @@ type children struct {
 	idle []*child
 }
 
-// evaluate has a child answer. A child that does not is ended, with errOverLimits if it exceeded the limits, and the
-// next one is started at once, so that no other evaluation waits. Children that died while idle are replaced.
+// evaluate passes a request to a child. A child that fails is ended, with errOverLimits if it exceeded the limits, and
+// the next one is started at once, so that no other evaluation waits. Children that died while idle are replaced.
 func (c *children) evaluate(ctx context.Context, r request) (answer, error) {
 	for {
 		child, fresh, err := c.take()
 		if err != nil {
 			return answer{}, err
 		}
-		a, err := child.ask(ctx, r)
+		a, err := child.call(ctx, r)
 		if err == nil {
 			c.put(child)
 			return a, nil
 		}
 		ended := child.end()
-		if !fresh && ctx.Err() == nil && errors.Is(err, errNotAsked) {
+		if !fresh && ctx.Err() == nil && errors.Is(err, errNotSent) {
 			continue
 		}
 		if next, err := startChild(c.limits); err == nil {

@@ -17,13 +17,13 @@ import (
 var (
 	// errTimeout is for an evaluation whose context ended.
 	errTimeout = evidence.Busy("The evaluation could not be finished in time, please try again.")
-	// errFailed is for an evaluation that failed for reasons that are not its own.
+	// errFailed is for an evaluation that failed for internal reasons.
 	errFailed = evidence.Busy("The evaluation failed, please try again.")
 	// errOverLimits is for an evaluation that exceeded its limits.
 	errOverLimits = errors.New("the evaluation exceeds its limits")
 )
 
-// overLimitsText tells a client of errOverLimits.
+// overLimitsText is errOverLimits for clients.
 const overLimitsText = "The type's schema and rules take more CPU time or memory to evaluate than is allowed"
 
 const (
@@ -42,20 +42,20 @@ type Evaluator struct {
 	close    func()
 }
 
-// request is a request to a child process. The encoding between processes does not tell empty from nil.
+// request is a request to a child process. HasSchema is there as gob does not distinguish empty from nil.
 type request struct {
 	Definition attestation.Definition
 	HasSchema  bool
-	// Payload is what to judge; empty to check the definition.
+	// Payload is evaluated; if it is empty, the definition is checked.
 	Payload json.RawMessage
 }
 
-// answer is what a child process answers.
+// answer is the answer of a child process.
 type answer struct {
 	Verdict attestation.Verdict
 	// Invalid holds the findings of an Invalid error, by location.
 	Invalid map[string]string
-	// OverLimits tells that the evaluation takes more counted work than is allowed.
+	// OverLimits means that the evaluation takes more counted work than is allowed.
 	OverLimits bool
 	// Fault is any other error.
 	Fault string
@@ -82,7 +82,7 @@ func newWithin(limits Limits, log *slog.Logger) *Evaluator {
 	return &Evaluator{log: log, queue: newQueue(slots, slots-1, maxWaiting), evaluate: children.evaluate, close: children.close}
 }
 
-// Check is attestation.Check for an organization. Invalid exceeds the limits; Unavailable may be tried again.
+// Check is attestation.Check for an organization. Beyond the limits it is Invalid; Unavailable may be tried again.
 func (e *Evaluator) Check(ctx context.Context, org string, definition attestation.Definition) error {
 	_, err := e.do(ctx, org, definition, nil)
 	if errors.Is(err, errOverLimits) {
@@ -95,8 +95,8 @@ func (e *Evaluator) Check(ctx context.Context, org string, definition attestatio
 	return err
 }
 
-// Evaluate judges a payload by a definition, in a child process. What exceeds the limits is Invalid. Unavailable means that
-// ctx ended, or that too many evaluations of the organization wait.
+// Evaluate evaluates a payload by a definition, in a child process. Beyond the limits it is Invalid. Unavailable means
+// that ctx ended, or that too many evaluations of the organization wait.
 func (e *Evaluator) Evaluate(ctx context.Context, org string, definition attestation.Definition, payload json.RawMessage) (attestation.Verdict, error) {
 	if definition.Schema == nil && len(definition.Rules) == 0 {
 		return attestation.Verdict{Compliant: true}, nil
@@ -109,10 +109,10 @@ func (e *Evaluator) Evaluate(ctx context.Context, org string, definition attesta
 }
 
 func (e *Evaluator) do(ctx context.Context, org string, definition attestation.Definition, payload json.RawMessage) (attestation.Verdict, error) {
-	if err := e.queue.enter(ctx, org); err != nil {
+	if err := e.queue.acquire(ctx, org); err != nil {
 		return attestation.Verdict{}, err
 	}
-	defer e.queue.leave(org)
+	defer e.queue.release(org)
 	a, err := e.evaluate(ctx, request{Definition: definition, HasSchema: definition.Schema != nil, Payload: payload})
 	switch {
 	case err == nil:
@@ -127,5 +127,5 @@ func (e *Evaluator) do(ctx context.Context, org string, definition attestation.D
 	return attestation.Verdict{}, errFailed
 }
 
-// Close ends the child processes. Nothing may be evaluated any more.
+// Close ends the child processes. The evaluator must not be used after it.
 func (e *Evaluator) Close() { e.close() }

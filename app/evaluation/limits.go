@@ -13,34 +13,32 @@ import (
 )
 
 const (
-	// watchInterval is how often a running evaluation is looked at.
+	// watchInterval is how often the use of a running evaluation is checked.
 	watchInterval = 5 * time.Millisecond
-	// maxStack is how large a stack may grow, in bytes.
+	// maxStack bounds the size of a stack, in bytes.
 	maxStack = 64 << 20
-	// overhead is what the process may map beside what is live: garbage, stacks of threads, and
-	// what the runtime knows about the heap. It is less than the 64 MiB by which the runtime
-	// extends the heap, so it does not make room for another such step.
+	// overhead is how much the process may map besides live memory: garbage, stacks, and the runtime's data about the
+	// heap. It is below the 64 MiB by which the runtime extends the heap, so it does not allow another extension.
 	overhead = 56 << 20
 )
 
-// Limits are those of one check, compilation or judgement, which is refused beyond them.
+// Limits bound one check, compilation or evaluation, which is refused beyond them.
 type Limits struct {
 	// Bytes is how many bytes the evaluation may allocate, which does not depend on other load.
 	Bytes uint64
-	// Memory is how many bytes may be live at once. It protects the machine, and the operating
-	// system enforces it on every step. Garbage collection varies from run to run, so an evaluation
-	// near it may pass once and be refused later.
+	// Memory is how many bytes may be live at once. It protects the machine, and the operating system enforces it on
+	// every step. Garbage collection varies, so an evaluation near the limit may pass once and be refused later.
 	Memory uint64
 	// CPU bounds the CPU time, as a last resort after the other limits and deadlines.
 	CPU time.Duration
 }
 
-// productionLimits bound what users define. An honest rule that copies a list or an object once for each entry of the
-// largest payload allocates 1 to 3 GiB; what allocates without end reaches the limit within seconds. The CPU time is
-// less than a request has, so that what takes too long is refused, not to be tried again.
+// productionLimits bound users' definitions. An honest rule that copies a list or an object once for each entry of the
+// largest payload allocates 1 to 3 GiB; an endless one reaches the limit within seconds. The CPU time is below the
+// timeout of a request, so that a slow evaluation is refused rather than tried again.
 var productionLimits = Limits{Bytes: 4 << 30, Memory: 128 << 20, CPU: 20 * time.Second}
 
-// apply sets what bounds the process as a whole.
+// apply sets the limits of the process as a whole.
 func (l Limits) apply() error {
 	runtime.GOMAXPROCS(1)
 	debug.SetMaxStack(maxStack)
@@ -84,14 +82,14 @@ func exit(status int, cause string) {
 	os.Exit(status)
 }
 
-// usage is what the process has used so far.
+// usage is the use of the process so far.
 type usage struct {
 	allocated uint64 // bytes in all
 	live      uint64 // bytes that the last garbage collection found in use
 	cpu       time.Duration
 }
 
-// measure ends the process if the system does not tell its CPU time.
+// measure ends the process if its CPU time cannot be read.
 func measure() usage {
 	samples := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/heap/live:bytes"}}
 	metrics.Read(samples)

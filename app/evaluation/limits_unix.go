@@ -13,9 +13,8 @@ import (
 	"time"
 )
 
-// limitMemory has the operating system refuse what would make the process grow by more than some bytes.
-// Only Linux can do so. It is the address space that is limited: the runtime reserves addresses before
-// it uses them, and what is mapped within a reservation escapes the limit of data.
+// limitMemory limits the growth of the process's address space, in bytes; only on Linux. A limit of data would not
+// suffice: the runtime reserves addresses before it uses them, and mappings within a reservation escape it.
 func limitMemory(growth uint64) error {
 	size, err := addressSpace()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -31,7 +30,7 @@ func limitMemory(growth uint64) error {
 	return nil
 }
 
-// addressSpace is how much the process has mapped or reserved, in bytes.
+// addressSpace returns how much the process has mapped or reserved, in bytes.
 func addressSpace() (uint64, error) {
 	content, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

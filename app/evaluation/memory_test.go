@@ -32,7 +32,7 @@ func TestSystemHoldsChildrenWithinTheirMemory(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			given, asked := child.ask(t.Context(), request{Definition: rules(rule), Payload: json.RawMessage(`{"a":1}`)})
+			given, asked := child.call(t.Context(), request{Definition: rules(rule), Payload: json.RawMessage(`{"a":1}`)})
 			ended := child.end()
 			// On a busy machine the bound on counted work may be reached before that on memory.
 			byWork := asked == nil && (given.OverLimits || !given.Verdict.Compliant)

@@ -29,8 +29,8 @@ func newQueue(slots, maxRunning, maxWaiting int) *queue {
 	}
 }
 
-// enter waits for a slot, which leave releases. It is Unavailable if too many wait or ctx ends.
-func (q *queue) enter(ctx context.Context, org string) error {
+// acquire waits for a slot. It is Unavailable if too many wait or ctx ends.
+func (q *queue) acquire(ctx context.Context, org string) error {
 	if ctx.Err() != nil {
 		return errTimeout
 	}
@@ -86,13 +86,13 @@ func (q *queue) remove(org string, i int) {
 	}
 }
 
-func (q *queue) leave(org string) {
+func (q *queue) release(org string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.release(org)
+	q.releaseLocked(org)
 }
 
-func (q *queue) release(org string) {
+func (q *queue) releaseLocked(org string) {
 	q.free++
 	q.running[org]--
 	if q.running[org] == 0 {
@@ -107,7 +107,7 @@ func (q *queue) abandon(org string, granted <-chan struct{}) {
 	defer q.mu.Unlock()
 	i := slices.IndexFunc(q.waiting[org], func(other chan struct{}) bool { return other == granted })
 	if i < 0 {
-		q.release(org)
+		q.releaseLocked(org)
 		return
 	}
 	q.remove(org, i)

@@ -20,7 +20,7 @@ func ServeChild() {
 	if os.Getenv(childVariable) == "" {
 		return
 	}
-	// A terminal sends these to the parent as well, which ends in its own time.
+	// A terminal sends these to the parent as well, which ends its children when it stops.
 	signal.Ignore(os.Interrupt, syscall.SIGTERM)
 	if err := serve(os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -55,8 +55,8 @@ func serve(in io.Reader, out io.Writer) error {
 // server answers requests in a child process.
 type server struct {
 	limits Limits
-	// schemas are compiled ones by their source. Their size is taken to be what compiling them allocated,
-	// which is several times what they occupy: a short source can compile to a large schema.
+	// schemas caches compiled schemas by their source. A short source can compile to a large schema, so the size of an
+	// entry is what its compilation allocated, several times the memory that it occupies.
 	schemas cache.LRU[*attestation.Schema]
 }
 
@@ -64,8 +64,7 @@ func newServer(limits Limits) *server {
 	return &server{limits: limits, schemas: cache.NewLRU[*attestation.Schema](int(limits.Memory / 2))}
 }
 
-// answer applies the limits to compiling and judging separately, so that it makes no
-// difference to a payload whether its schema is compiled already.
+// answer applies the limits to compilation and evaluation separately, so that a cached schema makes no difference.
 func (s *server) answer(r request) answer {
 	var err error
 	if len(r.Payload) == 0 {

@@ -1,4 +1,4 @@
-// Package facts reads what policies evaluate artifacts by (docs/semantics.md 18.3).
+// Package facts reads the facts that policies evaluate about artifacts (docs/semantics.md 18.3).
 package facts
 
 import (
@@ -15,18 +15,18 @@ import (
 // Subject is an artifact to be evaluated.
 type Subject struct {
 	Fingerprint string
-	// Name is the one under which it runs, or was reported.
+	// Name is the name under which it runs, or was reported.
 	Name string
 	// Origins are its newest records, one of each flow.
 	Origins []evidence.Origin
-	// Unapproved are earlier trails that it brings to an environment without approval, by the id of the flow.
+	// Unapproved are earlier trails whose unapproved changes it brings to an environment, by the id of the flow.
 	Unapproved map[string][]string
 }
 
-// Fingerprints are all that the artifact goes by, its own first.
+// Fingerprints returns the artifact's fingerprint and those of its parents.
 func (s *Subject) Fingerprints() []string { return evidence.Fingerprints(s.Fingerprint, s.Origins) }
 
-// Artifact is what is known of an artifact now.
+// Artifact has the current facts about an artifact.
 type Artifact struct {
 	policy.Facts
 	// States has one element per origin, in their order.
@@ -45,9 +45,8 @@ func NewLoader(flows *pipelines.Flows, decisions *pipelines.Decisions, evaluator
 	return &Loader{flows: flows, decisions: decisions, states: evaluator}
 }
 
-// Load reads what is known of artifacts, in their order, with the latest decisions on the
-// given controls. It takes as many commands for thousands of artifacts as for one, times
-// the thousands of flows, trails, templates, slots and decisions there may be.
+// Load reads the current facts about artifacts, in their order, with the latest decisions on the given controls. The
+// number of commands grows with the pages of flows, trails, templates, slots and decisions.
 func (l *Loader) Load(ctx context.Context, org string, subjects []Subject, controls []string) ([]Artifact, error) {
 	var queries []states.Query
 	var decided, flows []string
@@ -83,7 +82,7 @@ func (l *Loader) Load(ctx context.Context, org string, subjects []Subject, contr
 	return loaded, nil
 }
 
-// newArtifact puts the facts about an artifact together; evaluated has its states by origin.
+// newArtifact combines the facts about an artifact; evaluated has its states by origin.
 func newArtifact(subject *Subject, evaluated []states.Evaluated, flows map[string]evidence.Flow, decisions map[string]policy.Decision) Artifact {
 	artifact := Artifact{States: evaluated}
 	artifact.Name, artifact.Fingerprint, artifact.Decisions = subject.Name, subject.Fingerprint, decisions
@@ -114,7 +113,7 @@ func latest(subject *Subject, controls []string, decisions map[pipelines.Decisio
 	return found
 }
 
-// NewestName is the file name under which an artifact was reported last, or "". evaluated is by origin.
+// NewestName returns the file name under which an artifact was reported last, or "". evaluated is by origin.
 func NewestName(origins []evidence.Origin, evaluated []states.Evaluated) string {
 	if len(origins) == 0 {
 		return ""

@@ -14,20 +14,20 @@ import (
 	"attestry/storage"
 )
 
-// change is what is known now of an artifact and of the trail that it was built in.
+// change has the current facts about an artifact and the trail that built it.
 type change struct {
 	flow, author string
 	// entries are the attestations of both.
 	entries []evidence.Entry
-	// approvers are those of pull requests, by the ids of entries.
+	// approvers are the approvers of pull requests, by the ids of entries.
 	approvers map[string][]string
 	incidents []period.Incident
 }
 
-// changes are those of artifacts that were deployed. One may be deployed many times.
+// changes caches the changes of deployed artifacts, which may be deployed many times.
 type changes struct {
 	known map[states.Query]*change
-	// entries is how many they have together.
+	// entries is the number of all their entries.
 	entries int
 }
 
@@ -36,7 +36,7 @@ func newChanges() *changes { return &changes{known: map[states.Query]*change{}} 
 // maxEntries is how many entries of changes are kept between pages: some 16 MiB.
 const maxEntries = 50_000
 
-// addChanges adds the flows, who approved what they built, and what went wrong with it.
+// addChanges adds the flows, approvals and incidents of the deployed artifacts to rows.
 func (r *Reader) addChanges(ctx context.Context, org string, deployments []snapshot.Deployment, rows []Row, found *changes) error {
 	if found.entries > maxEntries {
 		*found = *newChanges()
@@ -60,7 +60,7 @@ func (r *Reader) addChanges(ctx context.Context, org string, deployments []snaps
 	return nil
 }
 
-// readChanges adds the changes that queries ask for.
+// readChanges adds the changes of queries to found.
 func (r *Reader) readChanges(ctx context.Context, org string, queries []states.Query, found *changes) error {
 	evaluated, err := r.store.States.Details(ctx, org, queries)
 	if err != nil {
@@ -70,7 +70,7 @@ func (r *Reader) readChanges(ctx context.Context, org string, queries []states.Q
 	if err != nil {
 		return err
 	}
-	tellers := map[string][]*change{} // by the ids of attestations that have to be read
+	unread := map[string][]*change{} // by the ids of attestations that have to be read
 	for n, query := range queries {
 		state := &evaluated[n]
 		one := &change{
@@ -81,16 +81,16 @@ func (r *Reader) readChanges(ctx context.Context, org string, queries []states.Q
 			if entry := &one.entries[i]; entry.Involved != "" {
 				one.approvers[entry.ID] = approversOf(entry)
 			} else if entry.Type == evidence.TypePullRequest || entry.Type == period.IncidentType {
-				tellers[entry.Original()] = append(tellers[entry.Original()], one)
+				unread[entry.Original()] = append(unread[entry.Original()], one)
 			}
 		}
 		found.known[query] = one
 		found.entries += 1 + len(one.entries)
 	}
-	delete(tellers, "") // an override may be of what is missing
-	return r.eachAttestation(ctx, slices.Sorted(maps.Keys(tellers)), func(told *evidence.Attestation) {
-		for _, one := range tellers[told.ID] {
-			one.tell(told)
+	delete(unread, "") // overrides of missing attestations have no original
+	return r.eachAttestation(ctx, slices.Sorted(maps.Keys(unread)), func(a *evidence.Attestation) {
+		for _, one := range unread[a.ID] {
+			one.add(a)
 		}
 	})
 }
@@ -104,15 +104,15 @@ func approversOf(entry *evidence.Entry) (names []string) {
 	return names
 }
 
-// tell adds what an attestation tells that its entries do not.
-func (c *change) tell(told *evidence.Attestation) {
-	if told.Type == period.IncidentType {
-		c.incidents = append(c.incidents, period.IncidentOf(told))
+// add adds the incident or the approvers of an attestation, which its entries do not have.
+func (c *change) add(a *evidence.Attestation) {
+	if a.Type == period.IncidentType {
+		c.incidents = append(c.incidents, period.IncidentOf(a))
 		return
 	}
-	involved := evidence.Entry{Involved: attestation.Involved(told, "")}
+	involved := evidence.Entry{Involved: attestation.Involved(a, "")}
 	for i := range c.entries {
-		if entry := &c.entries[i]; entry.Original() == told.ID {
+		if entry := &c.entries[i]; entry.Original() == a.ID {
 			c.approvers[entry.ID] = approversOf(&involved)
 		}
 	}

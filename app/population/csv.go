@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Columns are those of the population as CSV: the members of a row, with the time as people read it too.
+// Columns are the columns of the population as CSV: the members of a row, and the time in a readable format.
 var Columns = []string{
 	"id", "deployed_at", "deployed_at_utc", "env_name", "snapshot_index", "fingerprint", "artifact_name", "kind", "flow_name", "trail_name",
 	"git_commit", "author", "lead_time_seconds", "verdict", "reasons", "allow_listed", "broke_glass", "broke_glass_reason", "approval",
@@ -24,7 +24,7 @@ func (r *Row) line() []string {
 	}
 }
 
-// seconds is "" for what is not known.
+// seconds is "" for an unknown value.
 func seconds(value *float64) string {
 	if value == nil {
 		return ""

@@ -12,33 +12,32 @@ import (
 	"attestry/evidence/snapshot"
 )
 
-// maxDays is how much memory the sums of days may take, estimated, in bytes: those of a million deployments.
+// maxDays bounds the estimated memory of the cached sums of days, in bytes. It suffices for a million deployments.
 const maxDays = 32 << 20
 
-// days are what was counted in an environment on days of UTC that have ended, from a first day on. They are not changed once
-// they are kept.
+// days are the cached sums of an environment for ended UTC days, from a first day on. They are immutable once cached.
 type days struct {
 	asOf moment
 	// until is the number of the first day that was not counted.
 	until float64
-	// sums has those days on which something happened, by number, but for those to be counted again.
+	// sums has the days on which something happened, by number, without those in again, which are to be counted again.
 	sums  map[float64]*daySum
 	again []float64
 }
 
-// moment is what was known when something was counted.
+// moment says which facts were counted.
 type moment struct {
 	// environment is the name of the environment, by which incidents are assigned.
 	environment string
-	// facts is the time up to which all facts of the organization were reflected, and snapshots that of the environment's last
-	// snapshot, in Unix seconds. Later snapshots have later times.
+	// facts is the time up to which all facts of the organization were reflected, and snapshots that of the
+	// environment's last snapshot, in Unix seconds. Later snapshots have later times.
 	facts, snapshots float64
 }
 
-// daySum is what was counted on a day.
+// daySum is the sum of a day.
 type daySum struct {
 	totals Totals
-	// trails are hashes of the keys of the trails that it depends on.
+	// trails are hashes of the keys of the trails on which it depends.
 	trails []uint64
 }
 
@@ -46,7 +45,7 @@ var hashSeed = maphash.MakeSeed()
 
 func hashOf(trail string) uint64 { return maphash.String(hashSeed, trail) }
 
-// dayOf is the number of the day of UTC of a time in Unix seconds.
+// dayOf returns the number of the UTC day of a time in Unix seconds.
 func dayOf(at float64) float64 { return math.Floor(at / secondsPerDay) }
 
 // size estimates how much memory the days take, in bytes.
@@ -65,8 +64,8 @@ func (d *days) of(day float64) *daySum {
 	return d.sums[day]
 }
 
-// Totals are those of a period at a time in Unix seconds, as a survey of it finds them. The sums of days that have ended are
-// kept. A day is counted again if something was recorded since that concerns it.
+// Totals returns the totals of a period at a time in Unix seconds, equal to those of a survey. It caches the sums of
+// ended days, and counts a day again if a fact about it was recorded since.
 func (r *Reader) Totals(ctx context.Context, p *period.Period, now float64) (Totals, error) {
 	totals := NewTotals()
 	moments, err := r.moments(ctx, p)
@@ -86,7 +85,7 @@ func (r *Reader) Totals(ctx context.Context, p *period.Period, now float64) (Tot
 	return totals, nil
 }
 
-// moments are what is known now, by environment. What is counted later may take more into account.
+// moments returns the current moment of each environment. Later counts may include more facts.
 func (r *Reader) moments(ctx context.Context, p *period.Period) (map[string]moment, error) {
 	facts, err := r.store.Recorder.ReflectedUntil(ctx, p.Org)
 	if err != nil {
@@ -104,7 +103,7 @@ func (r *Reader) moments(ctx context.Context, p *period.Period) (map[string]mome
 	return found, err
 }
 
-// keptDays are the kept sums of a period without those of the days that something was recorded of since, by environment.
+// keptDays returns the cached sums of a period, by environment, without days about which a fact was recorded since.
 func (r *Reader) keptDays(ctx context.Context, p *period.Period, moments map[string]moment) (map[string]*days, error) {
 	kept, since := map[string]*days{}, math.Inf(1)
 	for _, id := range p.Environments {
@@ -147,12 +146,12 @@ func (r *Reader) keptDays(ctx context.Context, p *period.Period, moments map[str
 // firstDay is the first whole day of a period.
 func firstDay(p *period.Period) float64 { return math.Ceil(p.From / secondsPerDay) }
 
-// daysKey is that of the kept days of an environment. All periods that begin on one day share them.
+// daysKey is the cache key of the days of an environment. All periods that begin on the same day share them.
 func daysKey(environment string, p *period.Period) string {
 	return environment + "/" + strconv.FormatFloat(firstDay(p), 'f', 0, 64)
 }
 
-// addDays adds to the totals of a period what happened in an environment, by the days that are kept, nil for none.
+// addDays adds an environment's deployments and events to the totals of a period. whole are the cached days, or nil.
 func (r *Reader) addDays(ctx context.Context, p *period.Period, environment string, asOf moment, whole *days, totals *Totals) error {
 	begin, first, end := p.From, firstDay(p), dayOf(min(p.To, asOf.snapshots))
 	if first < end {
@@ -172,7 +171,7 @@ func (r *Reader) addDays(ctx context.Context, p *period.Period, environment stri
 	return r.addPart(ctx, p.Org, environment, begin, p.To, totals)
 }
 
-// complete counts the days that have to be counted again, and those until the end that were not.
+// complete counts the days in whole.again, and those until the end that were not counted yet.
 func (r *Reader) complete(ctx context.Context, org, environment string, end float64, whole *days) error {
 	for _, day := range whole.again {
 		if err := r.count(ctx, org, environment, day*secondsPerDay, (day+1)*secondsPerDay, whole); err != nil {
@@ -184,7 +183,7 @@ func (r *Reader) complete(ctx context.Context, org, environment string, end floa
 	return err
 }
 
-// addPart adds to totals what happened in an environment in a part of a period that is not kept.
+// addPart adds an environment's deployments and events in a part of a period to the totals, without the cache.
 func (r *Reader) addPart(ctx context.Context, org, environment string, from, to float64, totals *Totals) error {
 	counted := &days{sums: map[float64]*daySum{}}
 	err := r.count(ctx, org, environment, from, to, counted)
@@ -201,7 +200,7 @@ func (d *days) addTo(totals *Totals, end float64) {
 	}
 }
 
-// count adds to days what happened in an environment between two times in Unix seconds, the second one not included.
+// count adds an environment's deployments and events between two times in Unix seconds, to excluded, to days.
 func (r *Reader) count(ctx context.Context, org, environment string, from, to float64, into *days) error {
 	if from >= to {
 		return nil

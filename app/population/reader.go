@@ -19,31 +19,31 @@ import (
 const (
 	// glassSpan is how long before an artifact runs a cluster may have admitted it, in seconds.
 	glassSpan = secondsPerDay
-	// toldBytes is how much is read of attestations at a time.
-	toldBytes = 4 << 20
+	// attestationBytes bounds the attestations that are read at a time.
+	attestationBytes = 4 << 20
 )
 
 // Reader reads the populations of periods, page by page.
 type Reader struct {
 	store *app.Store
-	// pageBytes is how much it reads at a time.
+	// pageBytes bounds the size of a page.
 	pageBytes int
 	days      cache.LRU[*days]
-	// Release is called before each page of a whole period: nothing that was read before is needed any more.
+	// Release is called before each page of a whole period, when the earlier pages are not needed any more.
 	Release func(context.Context)
 }
 
-// NewReader reads so many bytes at a time from a store.
+// NewReader makes a reader of pages of pageBytes.
 func NewReader(store *app.Store, pageBytes int) *Reader {
 	return &Reader{store: store, pageBytes: pageBytes, days: cache.NewLRU[*days](maxDays), Release: func(context.Context) {}}
 }
 
-// Query asks for the deployments of a period, oldest first.
+// Query returns the query for the deployments of a period, oldest first.
 func Query(p *period.Period) environments.DeploymentQuery {
 	return environments.DeploymentQuery{Org: p.Org, Environments: p.Environments, From: p.From, To: p.Last(), OldestFirst: true}
 }
 
-// each calls yield for all that a list has.
+// each calls yield for each element of all pages.
 func each[T any](ctx context.Context, r *Reader, yield func(*T), read func(after string) ([]T, string, error)) error {
 	for after, more := "", true; more; more = after != "" {
 		r.Release(ctx)
@@ -59,7 +59,7 @@ func each[T any](ctx context.Context, r *Reader, yield func(*T), read func(after
 	return nil
 }
 
-// walk describes the next deployments of a period behind a cursor, and returns the next cursor.
+// walk returns the rows of a page of deployments after a cursor, and the next cursor.
 func (r *Reader) walk(ctx context.Context, p *period.Period, after string, found *changes) ([]Row, string, error) {
 	deployments, next, err := r.store.Deployments.Walk(ctx, Query(p), after, r.pageBytes)
 	if err != nil {
@@ -77,8 +77,8 @@ func (r *Reader) eachEvent(ctx context.Context, environment string, p *period.Pe
 	})
 }
 
-// Checkpoints are those of the log at the ends of a period, zero if there are none: the last one before it began, and the
-// first one behind its end. If nothing was recorded since it ended, the last one before that covers all of it.
+// Checkpoints returns the checkpoints of the log at the bounds of a period, zero if there are none: the last one before
+// it, and the first one after it. If nothing was recorded after the period, its last one covers all of it.
 func (r *Reader) Checkpoints(ctx context.Context, p *period.Period, now float64) (begin, end logs.Checkpoint, err error) {
 	if begin, err = r.store.Logs.At(ctx, p.Org, p.From); err != nil || p.Open(now) {
 		return begin, end, err
@@ -99,14 +99,14 @@ func (r *Reader) Describe(ctx context.Context, org string, deployments []snapsho
 	return r.describe(ctx, org, deployments, newChanges())
 }
 
-// describe is Describe by the changes that were found before, to which it adds.
+// describe is Describe with a cache of changes.
 func (r *Reader) describe(ctx context.Context, org string, deployments []snapshot.Deployment, found *changes) ([]Row, error) {
 	rows := storage.Map(deployments, func(one snapshot.Deployment) Row { return newRow(&one) })
-	// Each adds other members of the rows.
+	// Each of them sets other members of the rows.
 	var reads goroutine.Group
-	reads.Go(func() error { return r.addPlaces(ctx, org, deployments, rows) })
+	reads.Go(func() error { return r.addEnvironments(ctx, org, deployments, rows) })
 	reads.Go(func() error { return r.addChanges(ctx, org, deployments, rows, found) })
-	reads.Go(func() error { return r.addGlass(ctx, deployments, rows) })
+	reads.Go(func() error { return r.addBreakGlass(ctx, deployments, rows) })
 	err := reads.Wait()
 	for i := range rows {
 		rows[i].countIncidents()
@@ -114,8 +114,8 @@ func (r *Reader) describe(ctx context.Context, org string, deployments []snapsho
 	return rows, err
 }
 
-// addPlaces adds the names of environments, and what deployments changed there.
-func (r *Reader) addPlaces(ctx context.Context, org string, deployments []snapshot.Deployment, rows []Row) error {
+// addEnvironments adds the names of environments and the kinds of the deployments to rows.
+func (r *Reader) addEnvironments(ctx context.Context, org string, deployments []snapshot.Deployment, rows []Row) error {
 	named, err := r.store.Environments.Names(ctx, org, environmentsOf(deployments))
 	if err != nil {
 		return err
@@ -135,7 +135,7 @@ func environmentsOf(deployments []snapshot.Deployment) []string {
 func (r *Reader) eachAttestation(ctx context.Context, ids []string, yield func(*evidence.Attestation)) error {
 	found := r.store.Attestations.OfIDs(ids)
 	for found.More() {
-		some, err := found.Next(ctx, toldBytes)
+		some, err := found.Next(ctx, attestationBytes)
 		if err != nil {
 			return err
 		}
@@ -146,8 +146,8 @@ func (r *Reader) eachAttestation(ctx context.Context, ids []string, yield func(*
 	return nil
 }
 
-// addGlass adds which rows clusters admitted for the reason that the workload gave.
-func (r *Reader) addGlass(ctx context.Context, deployments []snapshot.Deployment, rows []Row) error {
+// addBreakGlass adds to rows whether the cluster admitted them against the verdict, and the workload's reason.
+func (r *Reader) addBreakGlass(ctx context.Context, deployments []snapshot.Deployment, rows []Row) error {
 	if len(deployments) == 0 {
 		return nil
 	}

@@ -16,7 +16,7 @@ import (
 // State says how far a period meets a requirement or a measure (docs/semantics.md 26.7).
 type State string
 
-// The states, from the one that counts least. What several measures say is the last of these.
+// The states, from the best to the worst. The state of several measures is the worst of theirs.
 const (
 	NotMeasured       State = "not_measured"
 	Met               State = "met"
@@ -41,7 +41,7 @@ type AssessedRequirement struct {
 	Measures []Measure `json:"measures"`
 }
 
-// Measure is what a measure found in a period.
+// Measure is the result of a measure for a period.
 type Measure struct {
 	Title      string  `json:"title"`
 	By         string  `json:"by" doc:"What was measured: findings, an attestation, a control or the log."`
@@ -51,7 +51,7 @@ type Measure struct {
 	Exceptions int     `json:"exceptions" doc:"How many did not meet it for a reason that somebody recorded."`
 	Failed     int     `json:"failed"`
 	Listed     []Unmet `json:"listed" doc:"The first hundred exceptions and the first hundred that failed, oldest first."`
-	asks       *framework.Measure
+	definition *framework.Measure
 }
 
 // Unmet is a deployment that does not meet a measure.
@@ -65,21 +65,21 @@ type Unmet struct {
 	Why         string  `json:"why"`
 }
 
-// newAssessment is that of a framework with nothing measured.
-func newAssessment(asked *framework.Framework) Assessment {
-	assessment := Assessment{Title: asked.Title, Requirements: []AssessedRequirement{}}
-	for i := range asked.Requirements {
-		one := &asked.Requirements[i]
+// newAssessment returns the assessment of a framework before anything is measured.
+func newAssessment(of *framework.Framework) Assessment {
+	assessment := Assessment{Title: of.Title, Requirements: []AssessedRequirement{}}
+	for i := range of.Requirements {
+		one := &of.Requirements[i]
 		requirement := AssessedRequirement{ID: one.ID, Title: one.Title, State: NotMeasured, Measures: make([]Measure, len(one.Measures))}
 		for j := range one.Measures {
-			requirement.Measures[j] = Measure{Title: one.Measures[j].Title, By: one.Measures[j].String(), Listed: []Unmet{}, asks: &one.Measures[j]}
+			requirement.Measures[j] = Measure{Title: one.Measures[j].Title, By: one.Measures[j].String(), Listed: []Unmet{}, definition: &one.Measures[j]}
 		}
 		assessment.Requirements = append(assessment.Requirements, requirement)
 	}
 	return assessment
 }
 
-// measureLog measures once for all measures whether the log covers a period that has ended.
+// measureLog sets all measures to whether the log covers the period, if that has ended.
 func (r *Reader) measureLog(ctx context.Context, p *period.Period, measures []*Measure, now float64) error {
 	if p.Open(now) || len(measures) == 0 {
 		return nil
@@ -94,7 +94,7 @@ func (r *Reader) measureLog(ctx context.Context, p *period.Period, measures []*M
 	return err
 }
 
-// addControls adds to the decisions that rows have which controls they decide.
+// addControls adds the controls of decisions to rows.
 func (r *Reader) addControls(ctx context.Context, rows []Row) error {
 	controls := map[string]string{} // by the ids of decisions
 	for i := range rows {
@@ -117,7 +117,7 @@ func addRow(measures []*Measure, row *Row) {
 	}
 	for _, measure := range measures {
 		measure.Measured++
-		why, exception := row.unmet(measure.asks)
+		why, exception := row.unmet(measure.definition)
 		count := &measure.Met
 		switch {
 		case exception:
@@ -133,7 +133,7 @@ func addRow(measures []*Measure, row *Row) {
 	}
 }
 
-// unmet says why a row does not meet a measure, "" if it does, and whether somebody recorded a reason for that.
+// unmet returns why a row does not meet a measure, "" if it does, and whether a reason for that was recorded.
 func (r *Row) unmet(measure *framework.Measure) (why string, exception bool) {
 	if measure.Attestation != nil || measure.Control != "" {
 		why, exception = r.lacks(measure)
@@ -151,14 +151,14 @@ func (r *Row) unmet(measure *framework.Measure) (why string, exception bool) {
 	return why, false
 }
 
-// lacks is unmet for what has to be attested or decided before a row ran.
+// lacks is unmet for an attestation or a decision that is required before a row ran.
 func (r *Row) lacks(measure *framework.Measure) (why string, exception bool) {
 	why = "not attested before it ran"
 	for i := range r.entries {
 		entry := &r.entries[i]
 		fits := measure.Control != "" && entry.Type == evidence.TypeDecision && r.controls[entry.ID] == measure.Control
-		if asked := measure.Attestation; asked != nil {
-			fits = asked.Fits(entry.Type, entry.Name)
+		if measure.Attestation != nil {
+			fits = measure.Attestation.Fits(entry.Type, entry.Name)
 		}
 		switch {
 		case !fits || entry.Time > r.DeployedAt:
@@ -173,7 +173,7 @@ func (r *Row) lacks(measure *framework.Measure) (why string, exception bool) {
 	return why, exception
 }
 
-// conclude says what the numbers come to.
+// conclude sets the states from the numbers.
 func (a *Assessment) conclude() {
 	order := []State{NotMeasured, Met, MetWithExceptions, NotMet}
 	for i := range a.Requirements {
@@ -195,12 +195,12 @@ func (a *Assessment) conclude() {
 	}
 }
 
-// RequirementColumns are those of an assessment as CSV, which has a line for each measure.
+// RequirementColumns are the columns of an assessment as CSV, which has a line for each measure.
 var RequirementColumns = []string{
 	"requirement", "title", "state", "measure", "by", "measure_state", "measured", "met", "exceptions", "failed", "listed",
 }
 
-// Lines is the assessment as CSV.
+// Lines returns the assessment as CSV.
 func (a *Assessment) Lines() (lines [][]string) {
 	for _, one := range a.Requirements {
 		of := []string{one.ID, one.Title, string(one.State)}

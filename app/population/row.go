@@ -1,4 +1,4 @@
-// Package population describes what was deployed in a period (docs/semantics.md 26.2).
+// Package population reads the deployments of a period (docs/semantics.md 26.2).
 package population
 
 import (
@@ -15,10 +15,10 @@ const (
 	notRecorded  = "not_recorded"
 )
 
-// unapprovedTrails is the finding of deployments that bring earlier trails without approval.
+// unapprovedTrails is the finding of deployments that bring unapproved changes of earlier trails.
 const unapprovedTrails = "unapproved_trails"
 
-// Row is a deployment as auditors see it. What is not known is empty.
+// Row is a deployment as auditors see it. Unknown members are empty.
 type Row struct {
 	ID           string                  `json:"id" doc:"The same for good. Samples are drawn by it."`
 	DeployedAt   float64                 `json:"deployed_at" doc:"Unix seconds."`
@@ -48,12 +48,12 @@ type Row struct {
 	// change and replaced identify this artifact in its environment, and the one that a rollback replaced.
 	change, replaced string
 	incidents        []period.Incident
-	// entries are the attestations of the artifact and of its trail, and controls what decisions among them decide, by id.
+	// entries are the attestations of the artifact and of its trail, and controls the controls of decisions, by id.
 	entries  []evidence.Entry
 	controls map[string]string
 }
 
-// Has reports whether a finding is the row's kind, verdict or approval, one of its flags or an incident; "" is in all rows.
+// Has reports whether a finding is the row's kind, verdict, approval, a flag or an incident; "" is in all rows.
 func (r *Row) Has(finding string) bool {
 	switch finding {
 	case "":
@@ -70,7 +70,7 @@ func (r *Row) Has(finding string) bool {
 	return finding == string(r.Kind) || finding == r.Verdict || finding == string(r.Approval)
 }
 
-// newRow is the row of a deployment but for what others tell of it.
+// newRow returns the row of a deployment from its document alone.
 func newRow(d *snapshot.Deployment) Row {
 	row := Row{
 		ID: d.ID(), DeployedAt: d.Timestamp, Snapshot: d.Snapshot, Fingerprint: d.Fingerprint, Artifact: d.Name,
@@ -111,11 +111,11 @@ func (r *Row) countIncidents() {
 	}
 }
 
-func verdictOf(judged *bool) string {
+func verdictOf(state *bool) string {
 	switch {
-	case judged == nil:
+	case state == nil:
 		return notJudged
-	case *judged:
+	case *state:
 		return compliant
 	}
 	return nonCompliant

@@ -17,7 +17,7 @@ type Sample struct {
 	Rows       []SampledRow `json:"sample" doc:"By rank, and by stratum before that if it was drawn by strata."`
 }
 
-// Stratum is how much was drawn of an environment or a verdict. The other one is empty.
+// Stratum is how many rows were drawn of an environment or a verdict. The other one is empty.
 type Stratum struct {
 	Environment string `json:"env_name,omitempty"`
 	Verdict     string `json:"verdict,omitempty"`
@@ -31,7 +31,7 @@ type SampledRow struct {
 	Row
 }
 
-// Draw draws a sample of a period. More than there is are Invalid, unless it is drawn by strata.
+// Draw draws a sample of a period. A size above the population is Invalid, unless it is drawn by strata.
 func (r *Reader) Draw(ctx context.Context, p *period.Period, draw period.Draw) (Sample, error) {
 	sample := period.NewSample(draw)
 	shown := Sample{Draw: draw, Strata: []Stratum{}}
@@ -72,7 +72,7 @@ func (r *Reader) Draw(ctx context.Context, p *period.Period, draw period.Draw) (
 	return shown, err
 }
 
-// eachID calls add for each deployment of a period. The verdict is read only where it is needed.
+// eachID calls add for each deployment of a period. It reads the verdict only to draw by verdict.
 func (r *Reader) eachID(ctx context.Context, p *period.Period, by period.By, add func(environment, verdict, id string)) error {
 	if by != period.ByVerdict {
 		return r.store.Deployments.EachID(ctx, Query(p), func(environment, id string) { add(environment, "", id) })

@@ -7,28 +7,27 @@ import (
 	"attestry/evidence/period"
 )
 
-// Survey counts and measures the rows of a period while they are walked through, so that all that it says is of the same
-// rows.
+// Survey counts and measures the rows of a period while it reads them once, so that all results are of the same rows.
 type Survey struct {
 	reader      *Reader
 	period      *period.Period
 	totals      Totals
 	assessments []Assessment
 	changes     *changes
-	// ofRows and ofLog are the measures of the assessments. decided is set if some are of decisions.
+	// ofRows and ofLog are the measures of the assessments. decided means that some are of decisions.
 	ofRows, ofLog []*Measure
 	decided       bool
 }
 
 // NewSurvey begins to survey a period by frameworks.
-func (r *Reader) NewSurvey(p *period.Period, asked ...framework.Framework) *Survey {
-	s := &Survey{reader: r, period: p, totals: NewTotals(), changes: newChanges(), assessments: make([]Assessment, len(asked))}
-	for i := range asked {
-		s.assessments[i] = newAssessment(&asked[i])
-		s.decided = s.decided || len(asked[i].Controls()) > 0
+func (r *Reader) NewSurvey(p *period.Period, frameworks ...framework.Framework) *Survey {
+	s := &Survey{reader: r, period: p, totals: NewTotals(), changes: newChanges(), assessments: make([]Assessment, len(frameworks))}
+	for i := range frameworks {
+		s.assessments[i] = newAssessment(&frameworks[i])
+		s.decided = s.decided || len(frameworks[i].Controls()) > 0
 		for _, requirement := range s.assessments[i].Requirements {
 			for j := range requirement.Measures {
-				if measure := &requirement.Measures[j]; measure.asks.Log {
+				if measure := &requirement.Measures[j]; measure.definition.Log {
 					s.ofLog = append(s.ofLog, measure)
 				} else {
 					s.ofRows = append(s.ofRows, measure)
@@ -39,8 +38,8 @@ func (r *Reader) NewSurvey(p *period.Period, asked ...framework.Framework) *Surv
 	return s
 }
 
-// Walk surveys the rows of the next deployments behind a cursor, and returns the next cursor. Both are "" at the beginning and
-// the end. It takes as many commands for a thousand deployments as for one.
+// Walk surveys the next page of deployments after a cursor, and returns the next cursor. They are "" at the beginning
+// and the end. The number of commands does not depend on the number of deployments.
 func (s *Survey) Walk(ctx context.Context, after string) ([]Row, string, error) {
 	rows, next, err := s.reader.walk(ctx, s.period, after, s.changes)
 	if err == nil && s.decided {
@@ -72,7 +71,7 @@ func (s *Survey) Each(ctx context.Context, yield func(*Row)) error {
 	return each(ctx, s.reader, yield, func(after string) ([]Row, string, error) { return s.Walk(ctx, after) })
 }
 
-// Totals are what happened by the rows that were walked through and by the event logs, at a time in Unix seconds.
+// Totals returns the totals of the surveyed rows and of the event logs, at a time in Unix seconds.
 func (s *Survey) Totals(ctx context.Context, now float64) (Totals, error) {
 	for _, id := range s.period.Environments {
 		if err := s.reader.eachEvent(ctx, id, s.period, s.totals.addEvent); err != nil {
@@ -83,7 +82,7 @@ func (s *Survey) Totals(ctx context.Context, now float64) (Totals, error) {
 	return s.totals, nil
 }
 
-// Assessments say how far the rows that were walked through meet the frameworks, in their order.
+// Assessments returns how far the surveyed rows meet the frameworks, in their order.
 func (s *Survey) Assessments(ctx context.Context, now float64) ([]Assessment, error) {
 	err := s.reader.measureLog(ctx, s.period, s.ofLog, now)
 	for i := range s.assessments {

@@ -11,7 +11,7 @@ import (
 
 const secondsPerDay = 24 * 60 * 60
 
-// Totals counts what happened in a period (docs/semantics.md 26.5).
+// Totals are the totals of a period (docs/semantics.md 26.5).
 type Totals struct {
 	Events      EventTotals    `json:"events"`
 	Deployments int            `json:"deployments" doc:"As many as events that started an artifact."`
@@ -34,7 +34,7 @@ type EventTotals struct {
 	Exited  int `json:"exited"`
 }
 
-// Durations sums up how long something took.
+// Durations are statistics of durations.
 type Durations struct {
 	Known  int      `json:"known" doc:"For how many deployments it is known."`
 	Median *float64 `json:"median" nullable:"true"`
@@ -89,7 +89,7 @@ func (t *Totals) addEvent(event *snapshot.Event) {
 	}
 }
 
-// merge adds what was counted elsewhere.
+// merge adds the counts of other.
 func (t *Totals) merge(other *Totals) {
 	t.Deployments += other.Deployments
 	for finding, n := range other.By {
@@ -103,7 +103,7 @@ func (t *Totals) merge(other *Totals) {
 	maps.Copy(t.failed, other.failed)
 }
 
-// sum computes the figures of a period from what was counted, at a time in Unix seconds.
+// sum computes the figures of a period from the counts, at a time in Unix seconds.
 func (t *Totals) sum(p *period.Period, now float64) {
 	t.LeadTime, t.Restore, t.Failed = DurationsOf(t.leads), DurationsOf(t.restores), len(t.failed)
 	changes := t.Deployments - t.By[string(snapshot.Restart)]
@@ -115,7 +115,7 @@ func (t *Totals) sum(p *period.Period, now float64) {
 	}
 }
 
-// DurationsOf sums up durations in seconds. It sorts them.
+// DurationsOf returns the statistics of durations in seconds. It sorts them.
 func DurationsOf(all []float64) Durations {
 	if len(all) == 0 {
 		return Durations{}

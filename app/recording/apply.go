@@ -9,16 +9,16 @@ import (
 	"attestry/storage/pipelines"
 )
 
-// recordingTime chooses the time of a fact. Once chosen, it is kept as long as the fact may be stored with it.
+// recordingTime chooses the time of a fact. A retry keeps the chosen time, as the fact may be stored with it.
 type recordingTime struct {
 	// now is the time by the clock of this process, in Unix seconds.
 	now float64
-	// begun tells that the trail was begun for the fact, which may have the same time.
+	// begun means that the trail was begun for the fact, which may then have the trail's time.
 	begun  bool
 	chosen float64
 }
 
-// choose returns a time in Unix seconds that is later than the bounds and than all of the trail.
+// choose returns a time in Unix seconds that is later than the bounds and than everything in the trail.
 func (t *recordingTime) choose(u *trailUpdate, bounds timeBounds) float64 {
 	if u.repeated && t.chosen != 0 && (t.chosen >= bounds.superseded || t.chosen == bounds.kept) {
 		return t.chosen
@@ -31,8 +31,8 @@ func (t *recordingTime) choose(u *trailUpdate, bounds timeBounds) float64 {
 	return t.chosen
 }
 
-// applyAttestation makes the trail, its slots and the latest decisions reflect an attestation. One that is stored already
-// is stored again, since its leaf may be missing.
+// applyAttestation applies an attestation to the trail, its slots and the latest decisions. It stores the attestation
+// even if it is stored already, since its leaf may be missing.
 func (u *trailUpdate) applyAttestation(in attestationInput, a *evidence.Attestation, repo *evidence.Repo) {
 	attestation.Review(a, in.accounts, evidence.CommitSHA(u.trail.Value.Commit))
 	u.recorder.Attestations.Collection.PutIn(&u.facts, *a)
@@ -55,8 +55,8 @@ func (u *trailUpdate) applyAttestation(in attestationInput, a *evidence.Attestat
 	u.events = append(append(u.events, events[1:]...), events[0])
 }
 
-// applyArtifact makes the trail, its slot and the provenance reflect an artifact, which is stored again if need be. The
-// slot gets the attestations, too, that were made before the trail had the artifact under this name.
+// applyArtifact applies an artifact to the trail, its slot and the provenance, and stores it, again if need be. The
+// slot also gets the attestations that were made before the trail had the artifact under this name.
 func (u *trailUpdate) applyArtifact(in artifactInput, record *evidence.ArtifactRecord, repo *evidence.Repo) {
 	u.recorder.Artifacts.Collection.PutIn(&u.facts, *record)
 	u.reported[record.Fingerprint] = true
@@ -98,15 +98,15 @@ func (d *decisionUpdate) keepLatest(other *pipelines.Decision) {
 	}
 }
 
-// concern notes the fingerprints of artifacts whose state may change.
+// concern adds fingerprints of artifacts whose state may change.
 func (u *trailUpdate) concern(fingerprints ...string) {
 	for _, fingerprint := range fingerprints {
 		u.concerned[fingerprint] = true
 	}
 }
 
-// concernAttested notes the artifacts whose state an attestation may change. A trail and a slot do not know the
-// fingerprints of all their older artifacts, which may run as well.
+// concernAttested adds the artifacts whose state an attestation may change. A trail and a slot do not keep the
+// fingerprints of all their older artifacts, which may still run.
 func (u *trailUpdate) concernAttested(slots []*slotUpdate, a *evidence.Attestation) {
 	switch {
 	case a.OfTrail():

@@ -8,7 +8,7 @@ import (
 )
 
 // Approve records the approval of an artifact and its event with one batch. The trail must exist. The
-// approval gets the next release number of its flow, and a later time than all of the trail.
+// approval gets the next release number of its flow, and a later time than everything in the trail.
 func (r *Recorder) Approve(ctx context.Context, fresh approval.Approval) error {
 	trail, err := r.Trails.Collection.Get(ctx, fresh.TrailKey())
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 )
 
 // Report records an artifact, and begins its flow and trail if need be. It completes the record from its trail. The
-// record gets a later time than all of its trail, of its fingerprint, and than all artifacts of its flow.
+// record gets a later time than everything in its trail, and than all artifacts of its fingerprint and of its flow.
 func (r *Recorder) Report(ctx context.Context, scope Scope, reported evidence.ArtifactRecord, repo *evidence.Repo) error {
 	at := recordingTime{now: reported.CreatedAt}
 	return r.changeOpened(ctx, scope, &at, func(ctx context.Context, u *trailUpdate) error {

@@ -43,7 +43,7 @@ func (r *Recorder) attest(ctx context.Context, scope Scope, u *trailUpdate, a ev
 }
 
 // Override records an attestation that replaces the verdict of the latest one of its name, type and target, or of one
-// that is required and missing. It is later than the original. Where there is neither, it is evidence.Invalid.
+// that is required and missing. It is later than the original. Without either it is evidence.Invalid.
 func (r *Recorder) Override(ctx context.Context, scope Scope, attestation evidence.Attestation, repo *evidence.Repo) error {
 	unknown := evidence.Errorf(evidence.Invalid,
 		"Attestation named '%s' of type '%s' does not exist in trail '%s' of flow '%s' belonging to organization '%s'",

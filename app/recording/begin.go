@@ -43,7 +43,7 @@ func (r *Recorder) beginAll(ctx context.Context, flow string, begins []*begin) {
 	}
 }
 
-// beginSome begins trails of a flow. An error is that of all trails that have none of their own.
+// beginSome begins trails of a flow. Its error applies to all trails that have no error yet.
 func (r *Recorder) beginSome(ctx context.Context, flow string, begins []*begin) error {
 	found, err := r.Flows.GetMany(ctx, []string{flow})
 	if err != nil {
@@ -120,7 +120,7 @@ func (r *Recorder) prepareOne(ctx context.Context, flow *evidence.Flow, latest f
 }
 
 // insertTogether inserts trails, counts them and adds their events with one batch. If only the beginning of the batch
-// is stored, the trails still have Uncounted and Pending, and whoever reads them completes the rest.
+// is stored, the trails still have Uncounted and Pending, and their next reader completes the rest.
 func (r *Recorder) insertTogether(ctx context.Context, begins []*begin, tally storage.Versioned[pipelines.TrailTally]) error {
 	batch, trails := &storage.Batch{}, make([]evidence.Trail, 0, len(begins))
 	revisions := make([]int64, 0, len(begins))
@@ -140,9 +140,9 @@ func (r *Recorder) insertTogether(ctx context.Context, begins []*begin, tally st
 		return err
 	}
 	for i := range trails {
-		// A trail that cannot be remembered is read again.
+		// A trail that is not cached is read again.
 		if u, err := r.newUpdate(ctx, storage.Versioned[evidence.Trail]{Value: trails[i], Revision: revisions[i]}); err == nil {
-			r.remember(u)
+			r.keep(u)
 		}
 	}
 	return nil

@@ -7,18 +7,18 @@ import (
 	"attestry/storage"
 )
 
-// maxChanged is how many facts ChangedTrails reads at most, of each kind.
+// maxChanged bounds the facts of each kind that ChangedTrails reads.
 const maxChanged = 20 * storage.MaxMany
 
-// ReflectedUntil is the time up to which trails and slots are known to reflect all facts of an organization, in Unix seconds;
-// 0 if that is not known.
+// ReflectedUntil returns the time in Unix seconds up to which trails and slots reflect all facts, or 0 if it is
+// unknown.
 func (r *Recorder) ReflectedUntil(ctx context.Context, org string) (float64, error) {
 	mark, err := r.marks.get(ctx, org)
 	return mark.start(), err
 }
 
-// ChangedTrails are the keys of the trails of an organization to which something was reported after a time in Unix seconds,
-// or which got a commit of another author. It is not ok if those are too many to be read.
+// ChangedTrails returns the keys of the trails of an organization to which something was reported after a time in Unix
+// seconds, or which got a commit of another author. ok is false if there are too many to be read.
 func (r *Recorder) ChangedTrails(ctx context.Context, org string, since float64) (keys []string, ok bool, err error) {
 	for _, changes := range []struct {
 		index string

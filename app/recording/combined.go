@@ -15,18 +15,18 @@ import (
 const (
 	// updateAttempts bounds how often changes of a trail are tried again after changes of other processes.
 	updateAttempts = 10
-	// contendedAttempts is after how many attempts the documents that trails share are written in a batch of their own.
+	// contendedAttempts is after how many attempts the documents that trails share are written in a separate batch.
 	contendedAttempts = 2
-	// everywhereAttempts is after how many attempts all environments of the organization get a new generation. What
-	// runs may change faster than the environments in which the artifacts run can be found.
+	// everywhereAttempts is after how many attempts all environments of the organization get a new generation. The
+	// running set may change faster than the environments of the artifacts can be looked up.
 	everywhereAttempts = 6
 	// maxCombined is how many changes of a trail are written at once.
 	maxCombined = 64
-	// maxRemembered bounds, in bytes, the trails and slots that a process remembers.
-	maxRemembered = 32 << 20
+	// maxCached bounds, in bytes, the trails and slots that a process caches.
+	maxCached = 32 << 20
 )
 
-// errWriteFirst is the error of a change that reads facts which are not written yet. It is applied after they are.
+// errWriteFirst is the error of a change that must read facts which are not written yet. It is applied after them.
 var errWriteFirst = errors.New("what was recorded before must be written first")
 
 // errNoTrail reports that a trail does not exist.
@@ -34,12 +34,12 @@ var errNoTrail = fmt.Errorf("the trail: %w", storage.ErrNotFound)
 
 // change is something that is recorded in an existing trail.
 type change struct {
-	// ctx is that of its caller. A change whose caller has gone is not begun.
+	// ctx is that of its caller. A change is not begun after its end.
 	ctx context.Context
-	// apply makes an update reflect the change, or returns an error and changes nothing. Each attempt calls it.
+	// apply applies the change to an update, or returns an error and changes nothing. Each attempt calls it.
 	apply func(ctx context.Context, u *trailUpdate) error
 	err   error
-	// panicked tells that apply has panicked. It is not called again.
+	// panicked means that apply has panicked. It is not called again.
 	panicked bool
 }
 
@@ -67,7 +67,7 @@ func (r *Recorder) applyChanges(ctx context.Context, trail string, changes []*ch
 	}
 }
 
-// applySome records the first ones of the changes and returns their number. An error is that of all changes.
+// applySome records the first ones of the changes and returns their number. Its error applies to all changes.
 func (r *Recorder) applySome(ctx context.Context, trail string, changes []*change) (done int, err error) {
 	repeated := false
 	for try := range updateAttempts {
@@ -76,15 +76,15 @@ func (r *Recorder) applySome(ctx context.Context, trail string, changes []*chang
 			return 0, err
 		}
 		done = n
-		if u.remembered && failed(changes[:done]) {
-			continue // the remembered trail may lack what other processes have recorded since
+		if u.cached && failed(changes[:done]) {
+			continue // the cached trail may lack what other processes have recorded since
 		}
 		if !u.pending() {
-			r.remember(u)
+			r.keep(u)
 			return done, nil
 		}
 		if err = u.write(ctx); err == nil {
-			r.remember(u)
+			r.keep(u)
 			return done, nil
 		}
 		var refused *storage.RefusedWrite
@@ -94,7 +94,7 @@ func (r *Recorder) applySome(ctx context.Context, trail string, changes []*chang
 		// If the first write was refused, nothing was stored.
 		repeated = repeated || u.contended || refused.Index > 0
 		if try == 0 {
-			continue // the remembered trail may just have been old
+			continue // the cached trail may just have been old
 		}
 		if err := storage.BackOff(ctx, try-1); err != nil {
 			return done, err
@@ -144,12 +144,12 @@ func failed(changes []*change) bool {
 	return slices.ContainsFunc(changes, func(one *change) bool { return one.err != nil })
 }
 
-// startUpdate returns the trail of a key for an attempt. The first attempt uses the trail that this process remembers.
+// startUpdate returns the trail of a key for an attempt. The first attempt uses the cached trail.
 func (r *Recorder) startUpdate(ctx context.Context, trail string, try int) (*trailUpdate, error) {
 	if try == 0 {
-		if u, ok := r.remembered.Get(trail); ok {
-			r.remembered.Remove(trail)
-			u.remembered = true
+		if u, ok := r.cached.Get(trail); ok {
+			r.cached.Remove(trail)
+			u.cached = true
 			return u, nil
 		}
 	}
@@ -173,17 +173,16 @@ func (r *Recorder) newUpdate(ctx context.Context, seen storage.Versioned[evidenc
 	return u, nil
 }
 
-// remember keeps an update for the next one of its trail.
-func (r *Recorder) remember(u *trailUpdate) {
+// keep caches an update for the next one of its trail.
+func (r *Recorder) keep(u *trailUpdate) {
 	u.forgetFacts()
 	for _, slot := range u.slots {
 		slot.changed = false
 	}
-	r.remembered.Put(u.trail.Value.Key(), u, u.size())
+	r.cached.Put(u.trail.Value.Key(), u, u.size())
 }
 
-// changeExisting records something in the trail of a scope, or returns errNoTrail if the trail or its flow does not
-// exist.
+// changeExisting records something in the trail of a scope, or returns errNoTrail if trail or flow do not exist.
 func (r *Recorder) changeExisting(ctx context.Context, scope Scope, apply func(context.Context, *trailUpdate) error) error {
 	ref, err := r.Flows.Resolve(ctx, scope.Org, scope.Flow)
 	if errors.Is(err, storage.ErrNotFound) {
@@ -195,8 +194,7 @@ func (r *Recorder) changeExisting(ctx context.Context, scope Scope, apply func(c
 	return r.change(ctx, evidence.TrailKey(ref.ID, scope.Trail), apply)
 }
 
-// changeOpened records something in the trail of a scope, which it begins with its flow if need be. at is the time that
-// the change will choose.
+// changeOpened records something in the trail of a scope, which it begins with its flow if need be, and sets at.begun.
 func (r *Recorder) changeOpened(ctx context.Context, scope Scope, at *recordingTime, apply func(context.Context, *trailUpdate) error) error {
 	flow, err := r.Flows.Ensure(ctx, scope.Org, scope.Flow, scope.By, scope.At)
 	if err != nil {

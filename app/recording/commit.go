@@ -9,8 +9,8 @@ import (
 	"attestry/storage"
 )
 
-// write commits an update: the facts first, then what reflects them, at last the events. It is one
-// batch, unless other processes keep changing the provenances or decisions in it. If another
+// write commits an update: first the facts, then the aggregates, then the events. It is one batch,
+// unless other processes keep changing the provenances or decisions in it. If another
 // process has changed the trail since it was read, it returns a *storage.RefusedWrite.
 func (u *trailUpdate) write(ctx context.Context) error {
 	concerned, err := u.affected(ctx)
@@ -39,7 +39,7 @@ func (u *trailUpdate) write(ctx context.Context) error {
 // addTrail adds the facts, the slots and the trail to a batch.
 func (u *trailUpdate) addTrail(batch *storage.Batch) {
 	trail := &u.trail.Value
-	if u.remembered {
+	if u.cached {
 		u.recorder.Trails.Collection.CheckIn(batch, trail.Key(), u.trail.Revision)
 	}
 	batch.Append(&u.facts)
@@ -52,11 +52,10 @@ func (u *trailUpdate) addTrail(batch *storage.Batch) {
 	u.trail.Revision = u.recorder.Trails.Collection.ReplaceIn(batch, trail, u.trail.Revision)
 }
 
-// changesShared reports whether documents that trails share are to be written. Without them, two batches would be refused
-// as often as one.
+// changesShared reports whether to write documents that trails share. Without them a second batch does not help.
 func (u *trailUpdate) changesShared() bool { return len(u.provenances) > 0 || len(u.decisions) > 0 }
 
-// addShared adds what trails share, provenances and decisions, to a batch.
+// addShared adds the documents that trails share, provenances and decisions, to a batch.
 func (u *trailUpdate) addShared(batch *storage.Batch) {
 	for _, one := range u.provenances {
 		u.recorder.Provenances.AddIn(batch, one.record, one.seen)
@@ -101,9 +100,9 @@ func (u *trailUpdate) affected(ctx context.Context) (affected, error) {
 	return u.recorder.whereRunning(ctx, u.trail.Value.Org, fingerprints, u.children, u.repeated || u.givesChildren)
 }
 
-// announceIn adds new generations of the affected environments to a batch, behind the condition that nothing has started to
-// run since they were read. Children that are given change the version of what runs, before the generations. Whoever has
-// looked up where the artifact runs without these children is refused then, or has stored its fact before.
+// announceIn adds new generations of the affected environments to a batch, after the check that nothing has started
+// since they were read. New children of an artifact first change the version of the running set. So a concurrent write
+// that looked up where the artifact runs without these children is refused, unless it stored its fact before.
 func (r *Recorder) announceIn(batch *storage.Batch, org string, a affected, givesChildren bool) {
 	if !a.all {
 		r.Running.CheckIn(batch, org, a.version)

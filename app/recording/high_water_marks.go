@@ -14,7 +14,7 @@ var highWaterMarkSchema = &storage.Schema{Name: "marks"}
 // Schemas declares the collections of this package.
 func Schemas() []*storage.Schema { return []*storage.Schema{highWaterMarkSchema} }
 
-// highWaterMark is the time up to which all facts of an organization are known to be reflected.
+// highWaterMark is the time up to which the aggregates reflect all facts of an organization.
 type highWaterMark struct {
 	Org string `json:"org"`
 	// Times are those of the newest facts of the reconciler's last passes, in Unix seconds. They never decrease.
@@ -25,9 +25,9 @@ const (
 	// markHistory is how many passes of the reconciler a fact may take to be stored after its time was chosen. A pass
 	// takes place every half minute. highWaterMarkAge and a request together are much shorter than four passes.
 	markHistory = 4
-	// highWaterMarkAge is for how long a process relies on a mark that it has read.
+	// highWaterMarkAge is how long a process caches a mark.
 	highWaterMarkAge = 10 * time.Second
-	// highWaterMarkCacheSize is of how many organizations a process remembers the mark.
+	// highWaterMarkCacheSize is how many organizations' marks a process caches.
 	highWaterMarkCacheSize = 10_000
 )
 
@@ -39,7 +39,7 @@ func (m *highWaterMark) newest() float64 {
 	return m.Times[len(m.Times)-1]
 }
 
-// start is where the next pass begins: every fact whose time was chosen since the oldest of the last passes is later.
+// start is where the next pass begins. Facts whose times were chosen since the oldest of the last passes are later.
 func (m *highWaterMark) start() float64 {
 	if len(m.Times) < markHistory {
 		return 0
@@ -47,7 +47,7 @@ func (m *highWaterMark) start() float64 {
 	return m.Times[0]
 }
 
-// advance notes a pass, and reports whether that changes the mark.
+// advance adds a pass, and reports whether that changes the mark.
 func (m *highWaterMark) advance(newest float64) bool {
 	newest = max(newest, m.newest())
 	if m.start() == newest {
@@ -58,8 +58,8 @@ func (m *highWaterMark) advance(newest float64) bool {
 	return true
 }
 
-// highWaterMarks keeps the marks of organizations. Recorders give every fact a later time than the newest mark that they
-// have read. So the reconciler finds the facts of a process whose clock is behind, too.
+// highWaterMarks keeps the marks of organizations. Recorders give every fact a later time than the newest mark that
+// they have read. So the reconciler finds the facts of a process whose clock is slow, too.
 type highWaterMarks struct {
 	collection storage.Collection[highWaterMark]
 	clock      evidence.Clock

@@ -20,7 +20,7 @@ type attestationInput struct {
 	times timeBounds
 	// controlVersion is the latest version of the control that it decides.
 	controlVersion int
-	// accounts are those of people, of an attestation that names some.
+	// accounts are the accounts of people, read if the attestation names people.
 	accounts evidence.Accounts
 }
 
@@ -33,19 +33,19 @@ type artifactInput struct {
 	times    timeBounds
 }
 
-// timeBounds are times that a fact has to be later than, in Unix seconds: that of the newest fact
-// outside of its trail that it may supersede, and how far the reconciler has read. kept is the one time that what reflects
-// the fact keeps for ever, the first of a flow's provenance: a fact that was stored with it is not given another one.
+// timeBounds are times in Unix seconds. A fact must be later than superseded, the newest fact outside of its trail that
+// it may supersede, and than reconciled, up to which the reconciler has read. kept is the first time of the flow's
+// provenance, which never changes: a fact that may be stored with it keeps it.
 type timeBounds struct{ superseded, reconciled, kept float64 }
 
-// loadSlot returns the slot of a name, as it is with all that is to be written.
+// loadSlot returns the slot of a name, with pending changes.
 func (u *trailUpdate) loadSlot(ctx context.Context, name string) (*slotUpdate, error) {
 	if known, ok := u.slots[name]; ok {
 		return known, nil
 	}
 	trail := &u.trail.Value
 	read := &slotUpdate{}
-	// A killed process may have stored a slot without the trail. The write is refused, and the slot read next.
+	// A killed process may have stored a slot without the trail. Then the write is refused, and the retry reads it.
 	if _, known := trail.Slots[name]; known || u.repeated {
 		var err error
 		if read.Versioned, err = u.recorder.Slots.GetOrZero(ctx, evidence.SlotID(trail.Key(), name)); err != nil {
@@ -175,7 +175,7 @@ func (r *Recorder) loadAttestation(ctx context.Context, u *trailUpdate, names []
 	return in, err
 }
 
-// loadAttested reads the decisions that an attestation about names may replace, and returns its slots.
+// loadAttested reads the decisions that an attestation may replace, and returns the slots of its artifact names.
 func (u *trailUpdate) loadAttested(ctx context.Context, names []string, a *evidence.Attestation) ([]*slotUpdate, error) {
 	slots, err := u.loadSlotsOf(ctx, names, a.Fingerprint)
 	if err != nil {
@@ -189,7 +189,7 @@ func (u *trailUpdate) loadAttested(ctx context.Context, names []string, a *evide
 	return slots, nil
 }
 
-// loadOverridden reads what an override replaces, and on which control that decided: see compliance.Overridden.
+// loadOverridden returns what an override replaces (see compliance.Overridden), and the control that this decided.
 func (r *Recorder) loadOverridden(ctx context.Context, u *trailUpdate, names []string, override *evidence.Attestation) (original evidence.Entry, control string, ok bool, err error) {
 	trail := &u.trail.Value
 	slots, err := u.loadSlots(ctx, names)
@@ -210,7 +210,7 @@ func (r *Recorder) loadOverridden(ctx context.Context, u *trailUpdate, names []s
 	return original, decision.Control, true, err
 }
 
-// entriesOf returns the attestations of a slot or, for a fingerprint, all that are bound to it, dropped ones too.
+// entriesOf returns the attestations of a slot or, for a fingerprint, all that are bound to it, including dropped ones.
 func (r *Recorder) entriesOf(ctx context.Context, trail *evidence.Trail, slot evidence.Slot, fingerprint string) ([]evidence.Entry, error) {
 	if fingerprint == "" {
 		return slot.Shown(), nil
@@ -245,7 +245,7 @@ func (r *Recorder) loadArtifact(ctx context.Context, u *trailUpdate, record *evi
 	return in, err
 }
 
-// loadReported reads what has to reflect an artifact. Attestations that its slot may lack must be stored to be found.
+// loadReported reads the aggregates of an artifact, and the stored attestations that its slot may lack.
 func (r *Recorder) loadReported(ctx context.Context, u *trailUpdate, record *evidence.ArtifactRecord) (in artifactInput, err error) {
 	if in.slot, err = u.loadSlot(ctx, record.Name); err != nil {
 		return in, err
@@ -257,7 +257,7 @@ func (r *Recorder) loadReported(ctx context.Context, u *trailUpdate, record *evi
 	if in.provenance, err = r.Provenances.LookUp(ctx, record.Org, record.Fingerprint); err != nil {
 		return in, err
 	}
-	// The slot may lack those of the fingerprint that were made for another slot, and those by name that it had to drop.
+	// The slot may lack attestations of the fingerprint that were made for another slot, and, if pruned, some by name.
 	if !pruned {
 		in.attested, err = r.Attestations.OfFingerprint(ctx, record)
 		return in, err

@@ -10,12 +10,12 @@ import (
 	"attestry/storage/pipelines"
 )
 
-// appliedBytes bounds the facts that the reconciler holds at a time, in bytes.
+// appliedBytes bounds the facts that the reconciler has in memory at a time, in bytes.
 const appliedBytes = 8 << 20
 
-// Reconcile applies facts whose process was killed before it updated the aggregates. No client got an answer. It reads the
-// facts that an organization recorded up to a time so long ago that no process still applies them, and returns how many it
-// had to apply. After an error it reads the same ones again.
+// Reconcile applies facts whose process was killed before it updated the aggregates and answered. It reads the facts of
+// an organization up to until, a time so long ago that no process still applies them, and returns how many it had to
+// apply. After an error the next call reads the same facts again.
 func (r *Recorder) Reconcile(ctx context.Context, org string, until float64) (int, error) {
 	last, err := r.marks.get(ctx, org)
 	if err != nil || until <= last.start() {
@@ -27,11 +27,11 @@ func (r *Recorder) Reconcile(ctx context.Context, org string, until float64) (in
 	}
 	byTime := byCreation
 	byTime.Index = "time"
-	artifacts, err := walk(ctx, r, "artifacts", r.Artifacts.Collection, byCreation, r.reapplyArtifact)
-	attestations, attestationFault := walk(ctx, r, "attestations", r.Attestations.Collection, byTime, r.reapplyAttestation)
-	approvals, approvalFault := walk(ctx, r, "approvals", r.Approvals.Collection, byCreation, r.addApprovalEvent)
+	artifacts, err := reapply(ctx, r, "artifacts", r.Artifacts.Collection, byCreation, r.reapplyArtifact)
+	attestations, attestationErr := reapply(ctx, r, "attestations", r.Attestations.Collection, byTime, r.reapplyAttestation)
+	approvals, approvalErr := reapply(ctx, r, "approvals", r.Approvals.Collection, byCreation, r.addApprovalEvent)
 	applied := artifacts.applied + attestations.applied + approvals.applied
-	if err := errors.Join(err, attestationFault, approvalFault); err != nil {
+	if err := errors.Join(err, attestationErr, approvalErr); err != nil {
 		return applied, err
 	}
 	if !last.advance(max(artifacts.newest, attestations.newest, approvals.newest)) {
@@ -40,16 +40,16 @@ func (r *Recorder) Reconcile(ctx context.Context, org string, until float64) (in
 	return applied, r.marks.collection.Put(ctx, last)
 }
 
-// walked is how many facts of a span had to be applied, and the time of the newest one in it, in Unix seconds.
-type walked struct {
+// reapplied is how many facts of a time span had to be applied, and the time of the newest one in it, in Unix seconds.
+type reapplied struct {
 	applied int
 	newest  float64
 }
 
-// walk applies the facts of a span, in the collection of a name, whose events or leaves are missing. If one cannot be
-// applied, the others still are. The index of the span has the name of the field with the time of a fact.
-func walk[T any](ctx context.Context, r *Recorder, name string, collection storage.Collection[T], span storage.Query, apply func(context.Context, *T) error) (walked, error) {
-	var result walked
+// reapply applies the facts of a time span, in the collection of a name, whose events or leaves are missing. If one
+// cannot be applied, the others still are. The index of the span has the name of the field with the time of a fact.
+func reapply[T any](ctx context.Context, r *Recorder, name string, collection storage.Collection[T], span storage.Query, apply func(context.Context, *T) error) (reapplied, error) {
+	var result reapplied
 	var faults []error
 	for {
 		found, next, err := collection.FindFields(ctx, span)

@@ -21,13 +21,13 @@ type Recorder struct {
 	docs  storage.Documents
 	marks *highWaterMarks
 
-	// changes combines what is recorded in a trail, by key, begins what is begun in a flow, by id.
+	// changes combines concurrent changes of a trail, by key, begins concurrent begins of trails in a flow, by id.
 	changes *storage.Combiner[*change]
 	begins  *storage.Combiner[*begin]
-	// remembered are trails as this process wrote them last, by key.
-	remembered cache.LRU[*trailUpdate]
-	// running is where fingerprints run, as it was read last.
-	running cache.LRU[knownRunning]
+	// cached are trails as this process wrote them last, by key.
+	cached cache.LRU[*trailUpdate]
+	// running caches where fingerprints run.
+	running cache.LRU[cachedRunning]
 }
 
 // Repositories are those that a Recorder reads and writes.
@@ -47,7 +47,7 @@ type Repositories struct {
 	Repos        *pipelines.Repos
 	Running      *environments.RunningSet
 	Generations  *storage.Generations
-	// Logged stores leaves of the transparency logs behind all facts.
+	// Logged writes each fact together with its leaf in the transparency log.
 	Logged *logs.Documents
 }
 
@@ -55,14 +55,14 @@ type Repositories struct {
 func NewRecorder(to Repositories, docs storage.Documents, clock evidence.Clock) *Recorder {
 	r := &Recorder{
 		Repositories: to, docs: docs, marks: newHighWaterMarks(docs, clock),
-		remembered: cache.NewLRU[*trailUpdate](maxRemembered), running: cache.NewLRU[knownRunning](maxKnownRunning),
+		cached: cache.NewLRU[*trailUpdate](maxCached), running: cache.NewLRU[cachedRunning](maxCachedRunning),
 	}
 	r.changes = storage.NewCombiner(r.applyChanges)
 	r.begins = storage.NewCombiner(r.beginAll)
 	return r
 }
 
-// Scope says where something is reported, by whom, and when. What is recorded may get a later time.
+// Scope says where something is reported, by whom, and when. The recorded fact may get a later time.
 type Scope struct {
 	Org, OrgName string
 	// Flow is the flow's name.
@@ -76,8 +76,8 @@ type Scope struct {
 // microsecond is the least difference of two times, in seconds.
 const microsecond = 1e-6
 
-// timeAfter returns the time of something that is recorded now, in Unix seconds: later than last, that
-// of the newest fact it may supersede, and than what the reconciler has read, which reads on from there.
+// timeAfter returns a time for a new fact, in Unix seconds. It is later than last, the newest fact it may
+// supersede, and than the facts that the reconciler has read, which reads on from there.
 func (r *Recorder) timeAfter(ctx context.Context, org string, last, now float64) (float64, error) {
 	reconciled, err := r.marks.newest(ctx, org)
 	return evidence.TimeAfter(max(last, reconciled), now), err

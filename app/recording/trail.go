@@ -40,8 +40,7 @@ func (r *Recorder) Begin(ctx context.Context, scope Scope, flow string, change e
 	return false, errBusy
 }
 
-// patch changes a trail. Under another template, or for another author where approvals are required, all slots are
-// evaluated anew.
+// patch changes a trail. For another template, or another author where approvals are required, it evaluates all slots.
 func (r *Recorder) patch(ctx context.Context, scope Scope, seen storage.Versioned[evidence.Trail], change evidence.TrailChange, repo *evidence.Repo) error {
 	wanted := cmp.Or(change.Template, seen.Value.Template)
 	stored, err := r.Templates.Get(ctx, scope.Org, wanted)
@@ -52,9 +51,9 @@ func (r *Recorder) patch(ctx context.Context, scope Scope, seen storage.Versione
 	if change.Commit != nil {
 		author = evidence.Text(change.Commit.Author)
 	}
-	anew := wanted != seen.Value.Template || author != seen.Value.Author() && stored.Template.FourEyes()
+	reevaluate := wanted != seen.Value.Template || author != seen.Value.Author() && stored.Template.FourEyes()
 	summaries := map[string]evidence.SlotSummary{}
-	if anew {
+	if reevaluate {
 		slots, err := r.Slots.OfTrail(ctx, seen.Value.Key(), seen.Value.SlotNames())
 		if err != nil {
 			return err
@@ -72,7 +71,7 @@ func (r *Recorder) patch(ctx context.Context, scope Scope, seen storage.Versione
 		if len(changed) == 0 {
 			return nil
 		}
-		if anew {
+		if reevaluate {
 			for name, known := range t.Slots {
 				fresh, ok := summaries[name]
 				if !ok || fresh.Version < known.Version {
@@ -94,7 +93,7 @@ func (r *Recorder) patch(ctx context.Context, scope Scope, seen storage.Versione
 	if err != nil {
 		return err
 	}
-	if anew || author != seen.Value.Author() || hasUnannounced(&trail, event) {
+	if reevaluate || author != seen.Value.Author() || hasUnannounced(&trail, event) {
 		if err := r.announceTrail(ctx, &trail); err != nil {
 			return err
 		}
@@ -102,10 +101,10 @@ func (r *Recorder) patch(ctx context.Context, scope Scope, seen storage.Versione
 	return r.Trails.Settle(ctx, trail)
 }
 
-// announceTrail changes the generations of the environments in which artifacts of a trail run. It must be called after
-// the trail was changed: then whoever reads the old trail finds another generation the next time.
+// announceTrail changes the generations of the environments in which artifacts of a trail run. Call it after the trail
+// was changed: then an evaluation that read the old trail finds another generation the next time.
 func (r *Recorder) announceTrail(ctx context.Context, trail *evidence.Trail) error {
-	// Older artifacts may run as well, whose fingerprints the trail does not know.
+	// Older artifacts, whose fingerprints the trail does not keep, may still run.
 	if trail.HasOlderArtifacts() {
 		return r.Generations.Bump(ctx, trail.Org)
 	}

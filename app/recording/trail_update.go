@@ -6,18 +6,18 @@ import (
 	"attestry/storage/pipelines"
 )
 
-// trailUpdate is a trail with its slots, as they were last read or written, and what is to be
-// written together: facts, and what reflects them. One goroutine uses it at a time. Functions that
-// are named load read into it, those named apply change it in memory, and write commits it.
+// trailUpdate is a trail with its slots, as they were last read or written, and the facts and
+// changes that are to be written together. One goroutine uses it at a time. Functions that are
+// named load read into it, those named apply change it in memory, and write commits it.
 type trailUpdate struct {
 	recorder *Recorder
 	trail    storage.Versioned[evidence.Trail]
 	template pipelines.StoredTemplate
 	// slots are those that were needed so far, by name.
 	slots map[string]*slotUpdate
-	// remembered tells that the trail and its slots were not read now: others may have changed them since.
-	remembered bool
-	// repeated tells that an earlier attempt may have stored facts, contended that several attempts were refused, and
+	// cached means that the trail and its slots are from the cache: other processes may have changed them since.
+	cached bool
+	// repeated means that an earlier attempt may have stored facts, contended that several attempts were refused, and
 	// everywhere that so many were refused that all environments of the organization get a new generation.
 	repeated, contended, everywhere bool
 
@@ -26,12 +26,12 @@ type trailUpdate struct {
 	// attested and reported are the fingerprints that the facts are about.
 	attested, reported map[string]bool
 	provenances        []provenanceUpdate
-	// concerned are the fingerprints whose state may change. concernsAll tells that they are not all known.
+	// concerned are the fingerprints whose state may change. concernsAll means that they are not all known.
 	concerned   map[string]bool
 	concernsAll bool
 	// children are those of artifacts that are reported now, by fingerprint.
 	children map[string][]string
-	// givesChildren tells that a record names children of its artifact, which an earlier attempt may have stored already.
+	// givesChildren means that a record names children of its artifact, which an earlier attempt may have stored.
 	givesChildren bool
 	// events are those of the facts. The last one of each fact has the fact's id.
 	events []evidence.TrailEvent

@@ -8,29 +8,29 @@ import (
 	"attestry/storage"
 )
 
-// maxKnownRunning is of how many fingerprints a process remembers where they run.
-const maxKnownRunning = 20_000
+// maxCachedRunning bounds the fingerprints and environments in the cache of where fingerprints run.
+const maxCachedRunning = 20_000
 
-// knownRunning is where a fingerprint runs, by a version of the running set.
-type knownRunning struct {
+// cachedRunning is where a fingerprint runs, by a version of the running set.
+type cachedRunning struct {
 	environments []string
 	version      int64
 }
 
 // affected are the environments in which something runs whose state may change.
 type affected struct {
-	// all tells that they are not all known: then all of the organization are affected.
+	// all means that they are not all known: then all of the organization are affected.
 	all          bool
 	environments []string
 	// version is that of the running set before they were read.
 	version int64
 }
 
-// whereRunning returns where fingerprints of an organization run, or their children, or are about to. It looks up the children
-// of those that are not given. It remembers each answer with the version of the running set, unless anew ignores what is
-// remembered. The batch that relies on an answer checks the version, so nothing can have started since.
-func (r *Recorder) whereRunning(ctx context.Context, org string, fingerprints []string, children map[string][]string, anew bool) (affected, error) {
-	if found, ok := r.rememberedRunning(org, fingerprints); ok && !anew {
+// whereRunning returns where fingerprints of an organization or their children run or are starting. It looks up
+// children that are not given. It caches each answer with the version of the running set; refresh ignores cached ones.
+// The batch that relies on an answer checks the version, so nothing can have started since.
+func (r *Recorder) whereRunning(ctx context.Context, org string, fingerprints []string, children map[string][]string, refresh bool) (affected, error) {
+	if found, ok := r.cachedWhereRunning(org, fingerprints); ok && !refresh {
 		return found, nil
 	}
 	version, err := r.Running.Version(ctx, org)
@@ -58,14 +58,14 @@ func (r *Recorder) whereRunning(ctx context.Context, org string, fingerprints []
 			environments = append(environments, where[child]...)
 		}
 		found.environments = append(found.environments, environments...)
-		r.running.Put(org+"/"+fingerprint, knownRunning{environments: environments, version: version}, 1+len(environments))
+		r.running.Put(org+"/"+fingerprint, cachedRunning{environments: environments, version: version}, 1+len(environments))
 	}
 	found.environments = storage.Distinct(found.environments)
 	return found, nil
 }
 
-// rememberedRunning returns what is remembered. It is ok only if all fingerprints were read in one version.
-func (r *Recorder) rememberedRunning(org string, fingerprints []string) (found affected, ok bool) {
+// cachedWhereRunning returns the cached answers. ok is false unless all were read in one version of the running set.
+func (r *Recorder) cachedWhereRunning(org string, fingerprints []string) (found affected, ok bool) {
 	for i, fingerprint := range fingerprints {
 		known, ok := r.running.Get(org + "/" + fingerprint)
 		if !ok || i > 0 && known.version != found.version {

@@ -1,4 +1,4 @@
-// Package states evaluates the states that artifacts have in their trails by what is known now (docs/semantics.md 5.3).
+// Package states evaluates the states of artifacts in their trails from the current facts (docs/semantics.md 5.3).
 package states
 
 import (
@@ -13,7 +13,7 @@ import (
 	"attestry/storage/pipelines"
 )
 
-// Evaluator reads what the states of artifacts depend on, and evaluates them.
+// Evaluator reads the inputs of the states of artifacts, and evaluates them.
 type Evaluator struct {
 	trails       *pipelines.Trails
 	templates    *pipelines.Templates
@@ -27,11 +27,11 @@ func NewEvaluator(trails *pipelines.Trails, templates *pipelines.Templates, slot
 	return &Evaluator{trails: trails, templates: templates, slots: slots, artifacts: artifacts, attestations: attestations}
 }
 
-// Evaluated is an artifact with its state and what the state was evaluated from.
+// Evaluated is an artifact with its state and the inputs of the state.
 type Evaluated struct {
 	Template *template.Template
 	Trail    *evidence.Trail
-	// Slot is that of the artifact, or, where that is incomplete, one made anew for it.
+	// Slot is that of the artifact, or, if that is incomplete, one rebuilt from facts.
 	Slot     evidence.Slot
 	Artifact evidence.SlotArtifact
 	Status   evidence.Status
@@ -162,7 +162,7 @@ func (e *Evaluator) rebuild(ctx context.Context, org string, queries []Query, so
 	return e.attestations.RebuildSlots(ctx, org, records)
 }
 
-// Query asks for the state of a fingerprint in the trail of one of its records.
+// Query is a query for the state of a fingerprint in the trail of one of its records.
 type Query struct {
 	Fingerprint string
 	Trail       string // key
@@ -170,7 +170,7 @@ type Query struct {
 	Record      string // id
 }
 
-// QueryOf asks for the state of a fingerprint where an origin knows it from.
+// QueryOf returns the query for the state of a fingerprint in the trail of an origin.
 func QueryOf(fingerprint string, origin *evidence.Origin) Query {
 	return Query{Fingerprint: origin.Fingerprint(fingerprint), Trail: origin.TrailKey(), Slot: origin.Slot, Record: origin.Record}
 }

@@ -11,8 +11,8 @@ import (
 	"attestry/storage/transfer"
 )
 
-// checkDocuments decodes documents, and looks for the objects and chunks that they name. Every chunk is among the documents.
-// So a tree is whole if its root is there, and with each chunk those below it.
+// checkDocuments decodes documents, and looks for the objects and chunks that they name. Chunks are checked like other
+// documents. So a tree is complete if its root exists, and with each chunk those below it.
 func (v *verification) checkDocuments(ctx context.Context, schema *storage.Schema, records []storage.Record) (findings, error) {
 	found, objects, chunks := findings{}, map[string][]string{}, map[string][]string{}
 	for _, record := range records {
@@ -54,12 +54,12 @@ func (v *verification) findObjects(ctx context.Context, named map[string][]strin
 
 // findChunks looks for chunks that snapshots and other chunks name.
 func (v *verification) findChunks(ctx context.Context, named map[string][]string, found findings) error {
-	there, err := fetch(ctx, v, "chunks", slices.Sorted(maps.Keys(named)), func(*struct{}) bool { return true })
+	existing, err := fetch(ctx, v, "chunks", slices.Sorted(maps.Keys(named)), func(*struct{}) bool { return true })
 	if err != nil {
 		return err
 	}
 	for id, documents := range named {
-		if there[id] {
+		if existing[id] {
 			continue
 		}
 		for _, document := range documents {
@@ -69,8 +69,8 @@ func (v *verification) findChunks(ctx context.Context, named map[string][]string
 	return nil
 }
 
-// fetch reads documents by id, in as many commands as there are pages of ids, and keeps of each what keep returns. It leaves
-// out those that do not decode, which are reported where their collection is read.
+// fetch reads documents by id, with one command per page of ids, and returns the result of keep for each. It omits
+// those that do not decode, which checkDocuments reports.
 func fetch[T, K any](ctx context.Context, v *verification, collection string, ids []string, keep func(*T) K) (map[string]K, error) {
 	kept := map[string]K{}
 	for some := range slices.Chunk(storage.Distinct(ids), pageSize) {
@@ -100,7 +100,7 @@ func (v *verification) readObjects(ctx context.Context) error {
 	return nil
 }
 
-// readObject hashes an object. One that was deleted meanwhile is no finding: if a document names it, that was one.
+// readObject hashes an object. One that was deleted meanwhile is no finding: checkDocuments finds missing objects.
 func (v *verification) readObject(ctx context.Context, object *storage.Object) error {
 	err := transfer.WriteObject(ctx, v.Objects, object, io.Discard)
 	switch {

@@ -60,7 +60,7 @@ func reflects(entry, fact evidence.Entry) bool {
 	return entry.ID == fact.ID && entry.Name == fact.Name && entry.Time == fact.Time && entry.Compliant == fact.Compliant
 }
 
-// summary is what a trail knows of the slot of a name.
+// summary names a slot whose summary a trail has.
 type summary struct {
 	trail    *evidence.Trail
 	template *template.Template
@@ -70,7 +70,7 @@ type summary struct {
 // slot is the id of the slot.
 func (s *summary) slot() string { return evidence.SlotID(s.trail.Key(), s.name) }
 
-// evaluate compares the status of a trail with what its template says, and returns the summaries of its slots.
+// evaluate compares the status of a trail with its template and facts, and returns the summaries of its slots.
 func (v *verification) evaluate(ctx context.Context, trail *evidence.Trail, found findings) ([]summary, error) {
 	stored, err := v.templates.Get(ctx, trail.Org, trail.Template)
 	if err != nil {
@@ -91,7 +91,7 @@ func (v *verification) evaluate(ctx context.Context, trail *evidence.Trail, foun
 	}), nil
 }
 
-// checkSummaries compares summaries with their slots. A slot is read after the trail, and so is newer than the summary of it
+// checkSummaries compares summaries with their slots. A slot is read after the trail, so it is newer than its summary
 // only if the trail has changed.
 func (v *verification) checkSummaries(ctx context.Context, summaries []summary, found findings) error {
 	for some := range slices.Chunk(summaries, pageSize) {
@@ -108,7 +108,7 @@ func (v *verification) checkSummaries(ctx context.Context, summaries []summary, 
 	return nil
 }
 
-// of reports whether the summary is that of a slot. Under another template than the trail's it was made before.
+// of reports whether the summary is that of a slot. A summary under an earlier template is compared by its version.
 func (s *summary) of(slot *evidence.Slot) bool {
 	known := s.trail.Slots[s.name]
 	if known.Template != s.trail.Template {
@@ -153,7 +153,7 @@ func (v *verification) checkSlots(ctx context.Context, _ *storage.Schema, record
 	return found, err
 }
 
-// checkArtifacts looks for artifacts that their slots do not have, or a later report of the same fingerprint.
+// checkArtifacts looks for artifacts whose slot has neither them nor a later report of the same fingerprint.
 func (v *verification) checkArtifacts(ctx context.Context, _ *storage.Schema, records []storage.Record) (findings, error) {
 	reported := map[string]*evidence.ArtifactRecord{}
 	var ids []string
@@ -174,7 +174,7 @@ func (v *verification) checkArtifacts(ctx context.Context, _ *storage.Schema, re
 	return found, err
 }
 
-// checkAttestations looks for attestations that neither their trails nor their slots have, nor a later one in their place.
+// checkAttestations looks for attestations whose trail or slots have neither them nor a later one of the same name.
 func (v *verification) checkAttestations(ctx context.Context, _ *storage.Schema, records []storage.Record) (findings, error) {
 	attested := map[string]*evidence.Attestation{}
 	var keys []string

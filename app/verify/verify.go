@@ -1,4 +1,4 @@
-// Package verify reads all that the stores of the service have, and finds what is not as it must be.
+// Package verify checks the integrity of all documents and objects of the service.
 package verify
 
 import (
@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// attempts is how often a document is looked at that changes meanwhile.
+	// attempts is how often a document that changes meanwhile is checked.
 	attempts = 3
-	// pageSize is how many documents are compared with others together, and how many of these others are read with one command:
-	// large enough that commands do not count, and small enough for memory, even if each document is large.
+	// pageSize is how many documents are checked together, and how many others are read for that with one command. It
+	// is large enough that commands do not count, and small enough for memory even if each document is large.
 	pageSize = 100
 )
 
-// Finding is something that is not as it must be.
+// Finding is a violation of integrity.
 type Finding struct {
 	// Where names a document, collection/id, an object by its key, or a collection.
 	Where string `json:"where"`
@@ -38,17 +38,17 @@ type Result struct {
 	Findings    int64 `json:"findings"`
 }
 
-// Options are what a verification takes.
+// Options of a verification.
 type Options struct {
-	// Documents is the database as the engine opened it: with a guard before it, one damaged document hides others.
+	// Documents is the database without a guard, with which one damaged document would hide others.
 	Documents storage.Documents
-	// Objects is the object store, for the same reason without a guard.
+	// Objects is the object store, without a guard for the same reason.
 	Objects storage.Objects
-	// WithoutContent leaves out to read the content of the objects.
+	// WithoutContent skips reading the content of the objects.
 	WithoutContent bool
-	// Report takes each finding when it is found. An error ends the verification.
+	// Report is called with each finding. An error ends the verification.
 	Report func(Finding) error
-	// Progress is called with what was read so far, after each page of documents and each object; it may be nil.
+	// Progress is called with the result so far, after each page of documents and each object; it may be nil.
 	Progress func(Result)
 }
 
@@ -61,12 +61,12 @@ type verification struct {
 	result    Result
 }
 
-// Run verifies that every document decodes, every object that a document names is there, every object has the SHA-256 of its
-// key, the trees of snapshots are whole, and trails follow from their facts. Others may use the stores meanwhile: what
-// changed while it was looked at is looked at again. An error means that not all was read.
+// Run verifies that every document decodes, every object that a document names exists, every object has the SHA-256 of
+// its key, the trees of snapshots are complete, and trails follow from their facts. The stores may be in use: documents
+// that changed during their check are checked again. An error means that some were not read.
 func Run(ctx context.Context, options Options) (Result, error) {
 	v := &verification{Options: options, catalog: storage.NewCatalog(options.Documents), schemas: map[string]*storage.Schema{}}
-	// The repositories tell the catalog how their documents are decoded.
+	// The repositories register in the catalog how their documents are decoded.
 	store := app.NewStore(v.catalog, options.Objects, time.Now, slog.New(slog.DiscardHandler))
 	defer store.Tenancy.Close()
 	v.templates = store.Templates
@@ -94,15 +94,15 @@ func Run(ctx context.Context, options Options) (Result, error) {
 	return v.result, v.readObjects(ctx)
 }
 
-// findings are what is wrong with documents, by their ids.
+// findings are the findings about documents, by id.
 type findings map[string][]string
 
 func (f findings) add(id, what string) { f[id] = append(f[id], what) }
 
-// checker looks at documents of a collection.
+// checker checks documents of a collection.
 type checker func(ctx context.Context, schema *storage.Schema, records []storage.Record) (findings, error)
 
-// eachPage checks all documents of a collection, at most size together. What cannot be read of it is a finding.
+// eachPage checks all documents of a collection, at most size together. Documents that cannot be read are a finding.
 func (v *verification) eachPage(ctx context.Context, schema *storage.Schema, size int, check checker) error {
 	for after := ""; ; {
 		page, err := v.Documents.List(ctx, schema, after, size, transfer.BatchBytes)
@@ -124,7 +124,7 @@ func (v *verification) eachPage(ctx context.Context, schema *storage.Schema, siz
 	}
 }
 
-// settle reports what is wrong with documents that have not changed since they were read. Those that have are looked at again.
+// settle reports findings about documents that have not changed since they were read, and checks the others again.
 func (v *verification) settle(ctx context.Context, schema *storage.Schema, records []storage.Record, check checker) error {
 	for range attempts {
 		found, err := check(ctx, schema, records)

@@ -14,8 +14,7 @@ import (
 	"attestry/evidence/audit"
 )
 
-// archive writes the members of a package. The same members make the same bytes: owners are nobody,
-// times are those of the facts, in whole seconds.
+// archive writes the members of a package. The same members make the same bytes: no owners, whole seconds as times.
 type archive struct {
 	gzip    *gzip.Writer
 	tar     *tar.Writer
@@ -28,7 +27,7 @@ func newArchive(w io.Writer) *archive {
 	return &archive{gzip: compressed, tar: tar.NewWriter(compressed)}
 }
 
-// add writes a member, which is of a time in Unix seconds.
+// add writes a member with a time in Unix seconds.
 func (a *archive) add(path string, at float64, content []byte) error {
 	return a.stream(path, at, int64(len(content)), bytes.NewReader(content))
 }

@@ -1,4 +1,4 @@
-// Package auditpackage assembles audit packages: Requests asks for them (in the api), Assembler assembles them and
+// Package auditpackage assembles audit packages: Requests requests them (in the api), Assembler assembles them and
 // Cleaner deletes them (in a worker). The format is in evidence/audit.
 package auditpackage
 
@@ -25,18 +25,18 @@ var errTaken = errors.New("another worker assembles the package")
 
 // Publisher wakes the requests that wait for a package.
 type Publisher interface {
-	// Settled says that the assembly of an id has come further.
+	// Settled publishes that the assembly of an id has changed.
 	Settled(ctx context.Context, id string)
 }
 
-// Options are what an assembler needs beside the store.
+// Options of an assembler.
 type Options struct {
 	Links     links.Links
 	Publisher Publisher
 	Clock     evidence.Clock
 	// Generator names this program and its version in the packages.
 	Generator string
-	// LogKeys sign the packages of organizations that have a transparency log. Without any, packages say nothing of it.
+	// LogKeys sign the packages of organizations that have a transparency log. Without any, packages do not contain it.
 	LogKeys translog.Keys
 }
 
@@ -51,8 +51,8 @@ func NewAssembler(store *app.Store, options Options) *Assembler {
 	return &Assembler{store: store, Options: options}
 }
 
-// Assemble makes an attempt to assemble the package that is asked for, by the id of its assembly. It does nothing if
-// none is, or if another worker is at it. Requests that came while it worked are answered by another attempt.
+// Assemble attempts to assemble the requested package, by the id of its assembly. It does nothing if none is requested,
+// or if another worker assembles it. Requests that come meanwhile are answered by another attempt.
 func (a *Assembler) Assemble(ctx context.Context, id string) error {
 	for {
 		request, err := a.attempt(ctx, id)
@@ -94,7 +94,7 @@ func (a *Assembler) attempt(ctx context.Context, id string) (int64, error) {
 	return request, nil
 }
 
-// hold assembles while the assembly is held, and is cut short when another worker takes it over.
+// hold assembles while it renews the lease on the assembly, and stops if another worker takes the lease over.
 func (a *Assembler) hold(ctx context.Context, assembly *audit.Assembly, holder string) (audit.Assembled, error) {
 	ctx, stop := goroutine.Every(ctx, job.Assemble.RenewEvery(), func(ctx context.Context) error { return a.renew(ctx, assembly.ID, holder) })
 	defer stop()
@@ -109,7 +109,7 @@ func (a *Assembler) hold(ctx context.Context, assembly *audit.Assembly, holder s
 	return assembled, err
 }
 
-// renew renews the lease, and fails if the assembly has another holder by now. A store that is away leaves that open.
+// renew renews the lease, and fails if the assembly has another holder by now. It ignores an outage of the store.
 func (a *Assembler) renew(ctx context.Context, id, holder string) error {
 	held := true
 	_, err := a.store.Assemblies.Update(ctx, id, func(assembly *audit.Assembly) {
@@ -135,7 +135,7 @@ func (a *Assembler) assemble(ctx context.Context, assembly *audit.Assembly) (aud
 		return audit.Assembled{}, err
 	}
 	if d.proofs != nil {
-		// Whatever the checkpoint covers was recorded by now. Verifiers would take what is not in the package for left out.
+		// Verifiers take a fact that the checkpoint covers and the package lacks for omitted. So check for new facts.
 		now, err := stateOf(ctx, a.store, assembly)
 		if err == nil && now != state {
 			err = errNotCovered
@@ -145,7 +145,7 @@ func (a *Assembler) assemble(ctx context.Context, assembly *audit.Assembly) (aud
 		}
 	}
 	assembled := audit.Assembled{State: state}
-	if err := d.noteShown(&assembled); err != nil {
+	if err := d.setShown(&assembled); err != nil {
 		return audit.Assembled{}, err
 	}
 	var report []byte
@@ -162,11 +162,11 @@ func (a *Assembler) assemble(ctx context.Context, assembly *audit.Assembly) (aud
 	return assembled, nil
 }
 
-// scopeOf is where the packages of an organization are kept, apart from its evidence: a package that
-// somebody attaches as evidence is stored once more. Earlier versions kept them below `<org>-packages`.
+// scopeOf returns the scope of an organization's packages in the object store. It is not that of its evidence: a
+// package that is attached as evidence is stored once more. Earlier versions used `<org>-packages`.
 func scopeOf(org string) string { return packages.Objects + org }
 
-// storeReport stores the report of a trail, if there is one, and keeps what was stored from deletion.
+// storeReport stores the report of a trail, if there is one, and sets the retention of both objects.
 func (a *Assembler) storeReport(ctx context.Context, assembled *audit.Assembled, assembly *audit.Assembly, report []byte) error {
 	if report != nil {
 		stored, err := a.store.Objects.Put(ctx, scopeOf(assembly.Org), bytes.NewReader(report), int64(len(report)))
@@ -181,7 +181,7 @@ func (a *Assembler) storeReport(ctx context.Context, assembled *audit.Assembled,
 	return a.store.Retention.Keep(ctx, assembly.OrgName, assembled.Archive.Object)
 }
 
-// discard has the objects of a package deleted that could not be completed.
+// discard marks the objects of an incomplete package for deletion.
 func (a *Assembler) discard(ctx context.Context, id string, unused *audit.Assembled) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), job.Assemble.Lease)
 	defer cancel()
@@ -208,8 +208,8 @@ func (a *Assembler) storeArchive(ctx context.Context, org string, write func(io.
 	return newStored(object), nil
 }
 
-// fail notes why an attempt failed. An outage, the end of this worker, or a log that has to come further first, is no
-// attempt; a store that refuses writes, or the end of the task's time, is one.
+// fail stores why an attempt failed. An outage, a stopping worker, or a log that does not cover all facts yet does not
+// count as an attempt; a store that refuses writes, or the task's timeout, does.
 func (a *Assembler) fail(ctx context.Context, assembly *audit.Assembly, holder string, request int64, cause error) error {
 	away := errors.Is(cause, storage.ErrOutage) && !errors.Is(cause, storage.ErrWriteRefused)
 	outage := away || errors.Is(ctx.Err(), context.Canceled)

@@ -20,7 +20,7 @@ import (
 	"attestry/tasks/auditpackage/pdf"
 )
 
-// bundle is all that an auditor asks for of a period, on its way into an archive.
+// bundle is the bundle of a period while it is assembled.
 type bundle struct {
 	*Assembler
 	assembly *audit.Assembly
@@ -45,8 +45,8 @@ func loadBundle(ctx context.Context, store *app.Store, assembly *audit.Assembly)
 	return b, err
 }
 
-// bundleState is stateOf for a bundle: its sample with what is stored of the sampled trails. As the period has ended, the
-// rest of the population does not change but for what becomes known of it later.
+// bundleState is stateOf for a bundle: its sample and the state of the sampled trails. The period has ended, so the
+// rest of the population changes only if facts about it are recorded later.
 func bundleState(ctx context.Context, store *app.Store, assembly *audit.Assembly) (string, error) {
 	b, err := loadBundle(ctx, store, assembly)
 	if err != nil {
@@ -104,19 +104,18 @@ func (a *Assembler) assembleBundle(ctx context.Context, assembly *audit.Assembly
 	return assembled, a.store.Retention.Keep(ctx, assembly.OrgName, assembled.Archive.Object)
 }
 
-// write writes the archive. The same facts make the same bytes. The population is read once, so that nothing is recorded
-// between what is counted and what is listed.
+// write writes the archive. The same facts make the same bytes. It reads the population once, so totals and list agree.
 func (b *bundle) write(ctx context.Context, w io.Writer) error {
 	out := newArchive(w)
 	about, err := b.document(ctx)
 	if err != nil {
 		return err
 	}
-	files, asked, err := b.readFrameworks(ctx)
+	files, frameworks, err := b.readFrameworks(ctx)
 	if err != nil {
 		return err
 	}
-	survey := b.reader.NewSurvey(&b.period, asked...)
+	survey := b.reader.NewSurvey(&b.period, frameworks...)
 	rows, err := holdTable(population.Columns, func(after string) ([][]string, string, error) { return survey.Lines(ctx, "", after) })
 	if err != nil {
 		return err
@@ -185,7 +184,7 @@ func (b *bundle) document(ctx context.Context) (document audit.PeriodDocument, e
 	return document, err
 }
 
-// holdTable holds a table as CSV. Its size is known when it has been read.
+// holdTable buffers a table as CSV, so that its size is known.
 func holdTable(columns []string, rows func(after string) ([][]string, string, error)) (*spool.Spool, error) {
 	table, err := csvtable.NewReader(columns, rows)
 	if err != nil {
@@ -229,13 +228,13 @@ func (b *bundle) writeRequirements(out *archive, assessed []population.Assessmen
 	return nil
 }
 
-// writePackage has the package of a trail assembled unless it is ready, and writes it.
+// writePackage assembles the package of a trail unless it is ready, and writes it.
 func (b *bundle) writePackage(ctx context.Context, out *archive, path, key string) error {
 	flow, trail, _ := strings.Cut(key, "/")
 	subject := audit.Assembly{
 		ID: audit.AssemblyID(audit.OfTrail, b.assembly.Org, key), Org: b.assembly.Org, OrgName: b.assembly.OrgName, Kind: audit.OfTrail, Flow: flow, Trail: trail,
 	}
-	requests := NewRequests(b.store, new(tasks.Waiters), b.Clock) // which do not listen: nobody waits but this worker
+	requests := NewRequests(b.store, new(tasks.Waiters), b.Clock) // waiters that never wake: only this worker waits
 	answer, err := requests.Ask(ctx, subject, 0)
 	if err == nil && answer.Progress != audit.Complete {
 		if err = b.Assemble(ctx, subject.ID); err == nil {
@@ -257,7 +256,7 @@ func (b *bundle) writePackage(ctx context.Context, out *archive, path, key strin
 	return out.stream(path, b.period.To, stored.Size, content)
 }
 
-// writeChecksums writes the checksums of all that was written, and signs them if the organization has a log.
+// writeChecksums writes the checksums of all members, and signs them if the organization has a log.
 func (b *bundle) writeChecksums(ctx context.Context, out *archive) error {
 	sums := audit.Checksums(out.members)
 	if err := out.add(audit.ChecksumsPath, b.period.To, sums); err != nil {

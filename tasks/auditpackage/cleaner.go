@@ -15,9 +15,9 @@ import (
 const (
 	// CleanInterval is how often Clean is to be called.
 	CleanInterval = 10 * time.Minute
-	// keepReplaced is how long a package is kept that another one has replaced: somebody may still be downloading it.
+	// keepReplaced is how long a replaced package is kept: a client may still be downloading it.
 	keepReplaced = time.Hour
-	// cleanAgain is how much later the deletion of what cannot be deleted is tried again.
+	// cleanAgain is the pause after a failed deletion.
 	cleanAgain = 24 * time.Hour
 )
 
@@ -26,17 +26,17 @@ type Cleaner struct {
 	store *app.Store
 	clock evidence.Clock
 	log   *slog.Logger
-	// keep is how long a package is kept after it was last asked for; 0 is for ever.
+	// keep is how long a package is kept after its last request; 0 is for ever.
 	keep time.Duration
 }
 
-// NewCleaner makes a cleaner. A package is kept so long after it was last asked for; 0 is for ever.
+// NewCleaner makes a cleaner. keep is how long a package is kept after its last request; 0 is for ever.
 func NewCleaner(store *app.Store, keep time.Duration, clock evidence.Clock, log *slog.Logger) *Cleaner {
 	return &Cleaner{store: store, keep: keep, clock: clock, log: log}
 }
 
-// Clean forgets packages that nobody has asked for, and deletes the objects of those that were forgotten or
-// replaced some time ago. What cannot be deleted is tried again a day later.
+// Clean expires packages that were not requested for long, and deletes the objects of packages that expired or were
+// replaced some time ago. A failed deletion is tried again a day later.
 func (c *Cleaner) Clean(ctx context.Context) error {
 	if err := c.expire(ctx); err != nil {
 		return err
@@ -55,8 +55,7 @@ func (c *Cleaner) Clean(ctx context.Context) error {
 	}
 }
 
-// expire forgets packages that were last asked for longer ago than they are kept. Asked for again, they are
-// assembled again.
+// expire expires packages whose last request is longer ago than keep. The next request assembles them again.
 func (c *Cleaner) expire(ctx context.Context) error {
 	if c.keep == 0 {
 		return nil
@@ -77,7 +76,7 @@ func (c *Cleaner) expire(ctx context.Context) error {
 	}
 }
 
-// clean deletes what an assembly replaced before a time in Unix seconds.
+// clean deletes the objects that an assembly replaced before a time in Unix seconds.
 func (c *Cleaner) clean(ctx context.Context, id string, before float64) error {
 	assembly, err := c.store.Assemblies.Get(ctx, id)
 	if err != nil {

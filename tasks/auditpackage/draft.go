@@ -16,26 +16,26 @@ import (
 	"attestry/tasks/auditpackage/pdf"
 )
 
-// batchBytes is how much of attestations is held at a time, in bytes.
+// batchBytes bounds the attestations in memory at a time, in bytes.
 const batchBytes = 4 << 20
 
-// draft is a package on its way into an archive.
+// draft is a package while it is assembled.
 type draft struct {
 	*Assembler
-	// objects gives evidence while it is verified: it is used when all of it was read.
+	// objects returns evidence that is verified while it is read. It must not be used before it was read to its end.
 	objects storage.Objects
 
 	*facts
 	judged    *judged
 	controls  []audit.ControlDocument // by identifier
 	approvals []approval.Approval     // in the order of the events
-	// environments are the names of those that approvals are for, by id.
+	// environments are the names of the environments of approvals, by id.
 	environments map[string]string
 	policies     []policy.Version
 	types        []audit.TypeDocument
 	proofs       *proofs // nil if the organization has no log
 
-	// held is the memory that one evidence file after the other is held in.
+	// held is the buffer of the current evidence file, reused for each.
 	held bytes.Buffer
 	// selected are the ids of the attestations that the report of a trail shows.
 	selected map[string]bool
@@ -65,7 +65,7 @@ func (d *draft) load(ctx context.Context, assembly *audit.Assembly) (err error) 
 	return nil
 }
 
-// loadControls reads the controls that decisions were made on, and those that policies ask for.
+// loadControls reads the controls of the decisions and of the policies.
 func (d *draft) loadControls(ctx context.Context) error {
 	wanted := slices.Clone(d.judged.controls)
 	for i := range d.attested {
@@ -83,7 +83,7 @@ func (d *draft) loadControls(ctx context.Context) error {
 	return err
 }
 
-// loadApprovals reads the approvals that events tell of, of the artifacts of the package.
+// loadApprovals reads the approvals of the package's artifacts that events name.
 func (d *draft) loadApprovals(ctx context.Context) error {
 	fingerprints := d.fingerprints()
 	for i := range d.events {
@@ -116,8 +116,8 @@ func environmentNames(ctx context.Context, store *app.Store, org string, ids []s
 	return names, err
 }
 
-// loadTypes reads the versions of custom types that have judged. As they come before the
-// attestations in the archive, those of such types are read twice.
+// loadTypes reads the versions of custom types that gave a verdict. They come before the attestations in the archive,
+// so attestations of such types are read twice.
 func (d *draft) loadTypes(ctx context.Context) error {
 	var ids []string
 	for i := range d.attested {

@@ -20,18 +20,18 @@ import (
 	"attestry/storage/pipelines"
 )
 
-// judged are the environments in which artifacts of a package run, with all that judges them there.
+// judged are the environments in which artifacts of a package run, with the policies and facts of their evaluation.
 type judged struct {
 	documents []audit.EnvironmentDocument
 	applied   []policy.Applied // each version once
 	controls  []string
-	// ids are those of the environments, snapshots the names of the snapshots in the log, and allowances the ids of the
+	// ids are those of the environments, snapshots the names of their snapshots in the log, allowances those of
 	// allowances.
 	ids, snapshots, allowances []string
 }
 
-// judge evaluates the artifacts of a package by the policies of the environments in which they run, by what is known
-// now, as an assert does. What is known of them in trails of the package follows from the facts in the package.
+// judge evaluates the artifacts of a package by the policies of the environments in which they run, with the facts of
+// now, as an assert does. For trails of the package it uses the facts in the package.
 func judge(ctx context.Context, store *app.Store, link links.Links, f *facts) (*judged, error) {
 	entries, err := runningOf(ctx, store, f.org, f.fingerprints())
 	if err != nil || len(entries) == 0 {
@@ -55,7 +55,7 @@ func judge(ctx context.Context, store *app.Store, link links.Links, f *facts) (*
 	return j, nil
 }
 
-// runningOf returns what runs of artifacts, also by their children.
+// runningOf returns the entries of the running set of artifacts and their children.
 func runningOf(ctx context.Context, store *app.Store, org string, fingerprints []string) ([]environments.Running, error) {
 	children, err := store.Provenances.Children(ctx, org, fingerprints)
 	if err != nil {
@@ -67,7 +67,7 @@ func runningOf(ctx context.Context, store *app.Store, org string, fingerprints [
 	return store.Running.Entries(ctx, org, storage.Distinct(fingerprints))
 }
 
-// addEnvironment judges the artifacts that run in an environment.
+// addEnvironment evaluates the artifacts that run in an environment.
 func (j *judged) addEnvironment(ctx context.Context, store *app.Store, link links.Links, f *facts, environment *evidence.Environment, entries []environments.Running) error {
 	slices.SortFunc(entries, func(a, b environments.Running) int {
 		return cmp.Or(cmp.Compare(a.Fingerprint, b.Fingerprint), cmp.Compare(b.Since, a.Since))
@@ -81,8 +81,8 @@ func (j *judged) addEnvironment(ctx context.Context, store *app.Store, link link
 	if err != nil {
 		return err
 	}
-	goBy := storage.Map(subjects, func(of appfacts.Subject) []string { return of.Fingerprints() })
-	allowed, err := store.Allowlist.Of(ctx, environment.ID, goBy, 0)
+	fingerprints := storage.Map(subjects, func(of appfacts.Subject) []string { return of.Fingerprints() })
+	allowed, err := store.Allowlist.Of(ctx, environment.ID, fingerprints, 0)
 	if err != nil {
 		return err
 	}
@@ -115,8 +115,8 @@ func (j *judged) addEnvironment(ctx context.Context, store *app.Store, link link
 	return nil
 }
 
-// loadKnown reads what policies evaluate artifacts by that run in an environment, in their order. An artifact is known to
-// policies by the file name of its newest report.
+// loadKnown reads the facts that policies evaluate about artifacts that run in an environment, in the order of entries.
+// The name of an artifact is the file name of its newest report.
 func loadKnown(ctx context.Context, store *app.Store, environment *evidence.Environment, entries []environments.Running, controls []string) ([]appfacts.Subject, []appfacts.Artifact, error) {
 	fingerprints := storage.Map(entries, func(entry environments.Running) string { return entry.Fingerprint })
 	provenances, err := store.Provenances.GetMany(ctx, environment.Org, fingerprints)
@@ -141,26 +141,26 @@ func loadKnown(ctx context.Context, store *app.Store, environment *evidence.Envi
 	return subjects, known, err
 }
 
-// loadUnapproved reads what the artifacts of entries, in their order, brought without approval when they began to run.
+// loadUnapproved sets the unapproved changes that the artifacts of entries, in their order, had when they began to run.
 func loadUnapproved(ctx context.Context, store *app.Store, environment string, entries []environments.Running, subjects []appfacts.Subject) error {
-	places := map[environments.PredecessorQuery]*appfacts.Subject{}
+	queries := map[environments.PredecessorQuery]*appfacts.Subject{}
 	for i := range subjects {
 		subjects[i].Unapproved = map[string][]string{}
 		for j := range subjects[i].Origins {
-			places[environments.PredecessorQuery{
+			queries[environments.PredecessorQuery{
 				Lineage: snapshot.LineageOf(&subjects[i].Origins[j]), Fingerprint: entries[i].Fingerprint, Since: entries[i].Since,
 			}] = &subjects[i]
 		}
 	}
-	unapproved, err := store.Successions.Unapproved(ctx, environment, slices.Collect(maps.Keys(places)))
-	for place, trails := range unapproved {
-		places[place].Unapproved[place.Lineage.Flow] = trails
+	unapproved, err := store.Successions.Unapproved(ctx, environment, slices.Collect(maps.Keys(queries)))
+	for query, trails := range unapproved {
+		queries[query].Unapproved[query.Lineage.Flow] = trails
 	}
 	return err
 }
 
-// refer puts references to the package's trails in the place of what was read of an artifact in them,
-// which may be newer than the facts of the package. origins are in the order of the facts' flows.
+// refer replaces the facts about an artifact in the package's trails, which may be newer than those in the package, by
+// references to the trails. origins are in the order of the facts' flows.
 func (f *facts) refer(document *audit.EnvironmentDocument, origins []evidence.Origin) {
 	ids := f.trailIDs()
 	flows := []policy.Flow{}
@@ -180,7 +180,7 @@ func (f *facts) refer(document *audit.EnvironmentDocument, origins []evidence.Or
 	document.Facts.Flows = flows
 }
 
-// startTimes returns when artifacts began to run, by the numbers of the snapshots. Those that are not there are left out.
+// startTimes returns when artifacts began to run, by the numbers of the snapshots, without missing snapshots.
 func startTimes(ctx context.Context, store *app.Store, environment string, entries []environments.Running) (map[int64]float64, error) {
 	numbers := storage.Map(entries, func(entry environments.Running) int64 { return entry.Since })
 	slices.Sort(numbers)

@@ -13,13 +13,13 @@ import (
 	"attestry/storage/pipelines"
 )
 
-// facts are what a package is assembled from, without the attestations themselves, which are read one after the other.
+// facts are the facts of a package without the content of attestations, which is read in batches.
 type facts struct {
 	of     audit.Subject
 	org    string // id
 	flow   evidence.Flow
 	trails []evidence.Trail
-	// omittedTrails is how many trails the artifact was reported to beside these.
+	// omittedTrails is to how many other trails the artifact was reported.
 	omittedTrails int
 	records       []evidence.ArtifactRecord // the oldest first
 	events        []evidence.TrailEvent
@@ -75,8 +75,8 @@ func (f *facts) loadTrails(ctx context.Context, store *app.Store, assembly *audi
 	return nil
 }
 
-// trailsOf reads the trail that a package is of, or the newest audit.MaxTrails to which its artifact was reported. omitted is
-// how many more there are.
+// trailsOf reads the trail of a package, or the newest audit.MaxTrails of its artifact. omitted is how many more it
+// has.
 func trailsOf(ctx context.Context, store *app.Store, assembly *audit.Assembly) (trails []evidence.Trail, omitted int, err error) {
 	keys := []string{evidence.TrailKey(assembly.Flow, assembly.Trail)}
 	if assembly.Kind == audit.OfArtifact {
@@ -112,7 +112,7 @@ func (f *facts) loadAttested(ctx context.Context, store *app.Store, _ *audit.Ass
 	return err
 }
 
-// loadRecords reads all reports of artifacts in the trails, and drops what the package is not about.
+// loadRecords reads all reports of artifacts in the trails, and drops facts that do not concern the package's subject.
 func (f *facts) loadRecords(ctx context.Context, store *app.Store, assembly *audit.Assembly) error {
 	var ids []string
 	for i := range f.events {
@@ -144,7 +144,7 @@ func (f *facts) loadRecords(ctx context.Context, store *app.Store, assembly *aud
 	return nil
 }
 
-// limitToArtifact leaves the reports of an artifact, what was attested of it, and what was attested of its trails.
+// limitToArtifact keeps the reports of an artifact, its attestations, and those of its trails.
 func (f *facts) limitToArtifact(fingerprint string) {
 	f.records = slices.DeleteFunc(f.records, func(r evidence.ArtifactRecord) bool { return r.Fingerprint != fingerprint })
 	subjects := map[evidence.Subject]bool{}
@@ -159,8 +159,8 @@ func (f *facts) limitToArtifact(fingerprint string) {
 	})
 }
 
-// limitToAttestation leaves the attestations of the same name that are about the same as one: those
-// that it replaced, and those that replaced it. Nothing is evaluated of the trail.
+// limitToAttestation keeps the attestations with the name and a subject of one: those that it replaced, and those that
+// replaced it. The trail is not evaluated.
 func (f *facts) limitToAttestation(id string) error {
 	f.records, f.events = nil, nil
 	i := slices.IndexFunc(f.attested, func(a pipelines.TrailAttestation) bool { return a.ID == id })

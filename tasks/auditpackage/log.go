@@ -19,13 +19,13 @@ import (
 	"attestry/storage/logs"
 )
 
-// errNotCovered ends an attempt to assemble what is not in the log yet.
+// errNotCovered ends an attempt to assemble facts that the log does not cover yet.
 var errNotCovered = evidence.NewError(evidence.Unavailable, "No checkpoint of the transparency log covers all facts of the package yet.")
 
-// CoverPause is when such an attempt is made again: a checkpoint is signed every second.
+// CoverPause is the pause after such an attempt. A checkpoint is signed every second.
 const CoverPause = 500 * time.Millisecond
 
-// proofs are what a package says of the log of its organization.
+// proofs are the proofs from the organization's log in a package.
 type proofs struct {
 	// log is the log, with the first checkpoint that covers all facts of the package as its last one.
 	log logs.Log
@@ -64,7 +64,7 @@ func (d *draft) loadProofs(ctx context.Context) error {
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return err
 	}
-	// The log is read behind its checkpoint, and then is at least as large.
+	// The log is read after its checkpoint, and is at least as large.
 	if p.log, err = logOf(ctx, d.store, d.org); err != nil || p.log.Origin == "" {
 		return err // or nothing was ever logged
 	}
@@ -166,7 +166,7 @@ func (d *draft) writeFact(ctx context.Context, out *archive, leaf *logs.Leaf, fa
 	})
 }
 
-// signature is the signed statement on the checksums and the report, which is nil if there is none.
+// signature returns the signed statement about the checksums and the report, if that is not nil.
 func (d *draft) signature(checksums, report []byte) ([]byte, error) {
 	signed := []audit.Member{audit.NewMember(audit.ChecksumsPath, checksums)}
 	if report != nil {

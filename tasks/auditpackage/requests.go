@@ -15,31 +15,31 @@ import (
 )
 
 const (
-	// MaxWait is the longest that a request waits for its package.
+	// MaxWait bounds how long a request waits for its package.
 	MaxWait = 25 * time.Second
-	// firstLook and lookInterval are when a request that waits looks by itself, as messages that wake it can be lost.
-	firstLook    = 500 * time.Millisecond
-	lookInterval = 2 * time.Second
+	// firstPoll and pollInterval are when a waiting request polls, as messages that wake it can be lost.
+	firstPoll    = 500 * time.Millisecond
+	pollInterval = 2 * time.Second
 )
 
-// Waiters registers who waits for an assembly.
+// Waiters registers requests that wait for an assembly.
 type Waiters interface {
 	Register(id string) (wake <-chan struct{}, leave func(), ok bool)
 }
 
-// Requests asks for packages, and opens those that are ready.
+// Requests requests packages, and opens those that are ready.
 type Requests struct {
 	store   *app.Store
 	waiters Waiters
 	clock   evidence.Clock
 }
 
-// NewRequests makes what the api asks for packages.
+// NewRequests makes a Requests for the api.
 func NewRequests(store *app.Store, waiters Waiters, clock evidence.Clock) *Requests {
 	return &Requests{store: store, waiters: waiters, clock: clock}
 }
 
-// Answer is how far a request has come.
+// Answer is the progress of a request.
 type Answer struct {
 	Progress audit.Progress
 	// Package is set if it is ready.
@@ -48,9 +48,9 @@ type Answer struct {
 	Reason string
 }
 
-// Ask asks for the package of a subject as it is now, and waits for it at most wait, not at all if
-// that is zero. What is ready is not assembled again as long as nothing has changed. Once it returns
-// without an error the package will be assembled, whatever happens to this process.
+// Ask requests the package of a subject as it is now, and waits for it at most wait, not at all if that is zero. A
+// ready package is not assembled again while its facts are unchanged. Once Ask returns without an error the package
+// will be assembled, even if this process is killed.
 func (r *Requests) Ask(ctx context.Context, subject audit.Assembly, wait time.Duration) (Answer, error) {
 	now := evidence.Seconds(r.clock())
 	state, err := stateOf(ctx, r.store, &subject)
@@ -86,7 +86,7 @@ func (r *Requests) Ask(ctx context.Context, subject audit.Assembly, wait time.Du
 	wake, leave, _ := r.waiters.Register(subject.ID)
 	defer leave()
 	var request int64
-	asked, err := r.store.Assemblies.Change(ctx, subject, func(assembly *audit.Assembly) {
+	requested, err := r.store.Assemblies.Change(ctx, subject, func(assembly *audit.Assembly) {
 		request = assembly.Ask(state, subject.OrgName, now)
 		assembly.Trace = trace.Reference(ctx)
 	})
@@ -94,12 +94,12 @@ func (r *Requests) Ask(ctx context.Context, subject audit.Assembly, wait time.Du
 		return Answer{}, err
 	}
 	if wait <= 0 {
-		return answerOf(&asked, request), nil
+		return answerOf(&requested, request), nil
 	}
 	return r.await(ctx, wake, subject.ID, request, min(wait, MaxWait))
 }
 
-// isCurrent reports whether the package that is ready shows everything as it is now.
+// isCurrent reports whether the ready package shows the current state.
 func (r *Requests) isCurrent(ctx context.Context, known *audit.Assembly, state string, now float64) (bool, error) {
 	if known.Ready == nil || known.Ready.State != state {
 		return false, nil
@@ -108,8 +108,7 @@ func (r *Requests) isCurrent(ctx context.Context, known *audit.Assembly, state s
 	return known.IsCurrent(state, shown, now), err
 }
 
-// takeFailure tells those who do not wait that the last request has failed, once. Whoever asks again
-// has the package assembled again.
+// takeFailure returns a failure of the last request once, to a caller that does not wait. The next request retries.
 func (r *Requests) takeFailure(ctx context.Context, id, state string) (answer Answer, failed bool, err error) {
 	_, err = r.store.Assemblies.Update(ctx, id, func(assembly *audit.Assembly) { answer.Reason, failed = assembly.TakeFailure(state) })
 	answer.Progress = audit.Failed
@@ -124,17 +123,17 @@ func answerOf(assembly *audit.Assembly, request int64) Answer {
 	return answer
 }
 
-// await waits until a request is answered, time is up, the process stops, or the client is gone.
+// await waits until a request is answered, time is up, the process stops, or the client disconnects.
 func (r *Requests) await(ctx context.Context, wake <-chan struct{}, id string, request int64, wait time.Duration) (Answer, error) {
-	end, look := time.After(wait), time.After(firstLook)
+	end, poll := time.After(wait), time.After(firstPoll)
 	for over := false; ; {
 		select {
 		case <-ctx.Done():
 			return Answer{}, ctx.Err()
 		case _, more := <-wake:
 			over = !more
-		case <-look:
-			look = time.After(lookInterval)
+		case <-poll:
+			poll = time.After(pollInterval)
 		case <-end:
 			over = true
 		}
@@ -148,12 +147,12 @@ func (r *Requests) await(ctx context.Context, wake <-chan struct{}, id string, r
 	}
 }
 
-// Open opens a part of a package, or of its report; a length of -1 means to its end. A package that
-// the object store has lost or altered is forgotten, so that the next request has it assembled anew.
+// Open opens a part of a package, or of its report; a length of -1 means to its end. It discards a package that the
+// object store has lost or altered, so that the next request assembles it again.
 func (r *Requests) Open(ctx context.Context, id string, stored audit.Stored, offset, length int64) (io.ReadCloser, error) {
 	content, err := storage.Progressive(r.store.Objects).Get(ctx, stored.Object, offset, length)
 	if err != nil {
-		return nil, r.noteDamage(ctx, id, stored.Object, err)
+		return nil, r.discardDamaged(ctx, id, stored.Object, err)
 	}
 	return &packageReader{ReadCloser: content, ctx: ctx, requests: r, id: id, object: stored.Object}, nil
 }
@@ -161,19 +160,19 @@ func (r *Requests) Open(ctx context.Context, id string, stored audit.Stored, off
 // Check reports whether a package is in the object store.
 func (r *Requests) Check(ctx context.Context, id string, stored audit.Stored) error {
 	_, err := r.store.Objects.Stat(ctx, stored.Object)
-	return r.noteDamage(ctx, id, stored.Object, err)
+	return r.discardDamaged(ctx, id, stored.Object, err)
 }
 
-// noteDamage forgets a package whose object is lost or altered.
-func (r *Requests) noteDamage(ctx context.Context, id, object string, err error) error {
+// discardDamaged discards a package whose object is lost or altered.
+func (r *Requests) discardDamaged(ctx context.Context, id, object string, err error) error {
 	if !errors.Is(err, storage.ErrNotFound) && !errors.Is(err, storage.ErrDamaged) {
 		return err
 	}
-	_, forgotten := r.store.Assemblies.Update(ctx, id, func(assembly *audit.Assembly) {
+	_, updateErr := r.store.Assemblies.Update(ctx, id, func(assembly *audit.Assembly) {
 		assembly.Lose(object, evidence.Seconds(r.clock()))
 	})
 	lost := evidence.Busy("The package was altered or lost in the object store and will be assembled anew, please try again.")
-	return errors.Join(lost, fmt.Errorf("read the package %s: %w", id, err), forgotten)
+	return errors.Join(lost, fmt.Errorf("read the package %s: %w", id, err), updateErr)
 }
 
 // packageReader notices damage that shows only while a package is read.
@@ -188,7 +187,7 @@ type packageReader struct {
 func (p *packageReader) Read(b []byte) (int, error) {
 	n, err := p.ReadCloser.Read(b)
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = p.requests.noteDamage(p.ctx, p.id, p.object, err)
+		err = p.requests.discardDamaged(p.ctx, p.id, p.object, err)
 	}
 	return n, err
 }

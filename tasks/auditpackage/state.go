@@ -13,20 +13,20 @@ import (
 	"attestry/storage/environments"
 )
 
-// state is what a package depends on. As long as it is the same, so is the package.
+// state is the state that a package depends on. The same state makes the same package.
 type state struct {
 	Schema  int
 	OrgName string
 	Flow    flowState
-	// Trails are the SHA-256 of what is stored of each, by which any report to it is noticed.
+	// Trails are the SHA-256 of each stored trail, which changes with each report to it.
 	Trails []string
 	// Events are those of the trails: how many there are, and when the last one happened.
 	Events    int64
 	LastEvent float64
 	// Log is the origin of the organization's log and the keys that sign it.
 	Log []string `json:",omitempty"`
-	// Running is where artifacts of the package run. Whatever policies judge them by moves the
-	// generation (docs/semantics.md 10.4).
+	// Running is where artifacts of the package run. The generation changes with policies and facts
+	// (docs/semantics.md 10.4).
 	Running []runningState
 }
 
@@ -112,7 +112,7 @@ func environmentsOf(entries []environments.Running) []string {
 	return storage.Distinct(storage.Map(entries, func(entry environments.Running) string { return entry.Environment }))
 }
 
-// fingerprintsOf are the artifacts of a package. A trail knows the newest of each name; its slots know the others.
+// fingerprintsOf returns the artifacts of a package. A trail has the newest of each name; its slots have the others.
 func fingerprintsOf(ctx context.Context, store *app.Store, assembly *audit.Assembly, trails []evidence.Trail) ([]string, error) {
 	switch assembly.Kind {
 	case audit.OfArtifact:
@@ -139,8 +139,7 @@ func fingerprintsOf(ctx context.Context, store *app.Store, assembly *audit.Assem
 	return slices.Compact(fingerprints), err
 }
 
-// shownOf returns what a package shows of controls and environments whose changes its state does not
-// tell, as a SHA-256: two commands.
+// shownOf returns the SHA-256 of controls and environments that a package shows and its state lacks, with two commands.
 func shownOf(ctx context.Context, store *app.Store, org string, controls, environments []string) (string, error) {
 	found, err := store.Controls.GetMany(ctx, org, controls)
 	if err != nil {
@@ -160,8 +159,8 @@ func sumShown(controls map[string]control.Control, environments map[string]strin
 	}{controls, environments})
 }
 
-// noteShown notes what shownOf has to compare when the package is asked for again.
-func (d *draft) noteShown(assembled *audit.Assembled) error {
+// setShown sets the controls and environments that shownOf compares at the next request.
+func (d *draft) setShown(assembled *audit.Assembled) error {
 	controls := map[string]control.Control{}
 	for _, one := range d.controls {
 		controls[one.Identifier] = one.Control

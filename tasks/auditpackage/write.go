@@ -15,8 +15,8 @@ import (
 	"attestry/tasks/auditpackage/pdf"
 )
 
-// maxInMemory is how much of an evidence file is held in memory until all of it is verified, in
-// bytes: any that clients can send. A longer one is held in a temporary file.
+// maxInMemory is the size in bytes up to which an evidence file is in memory until all of it is verified: that of any
+// file that clients can send. A larger one is in a temporary file.
 const maxInMemory = 10 << 20
 
 // write writes the archive of the package, and returns the report of a trail, nil for other packages.
@@ -42,8 +42,8 @@ func (d *draft) write(ctx context.Context, w io.Writer) (report []byte, err erro
 	if err != nil {
 		return nil, err
 	}
-	behind, _ := slices.BinarySearchFunc(documents, audit.LogFolder, func(m member, folder string) int { return audit.CompareMembers(m.path, folder) })
-	if err := out.addAll(documents[:behind]); err != nil {
+	afterLog, _ := slices.BinarySearchFunc(documents, audit.LogFolder, func(m member, folder string) int { return audit.CompareMembers(m.path, folder) })
+	if err := out.addAll(documents[:afterLog]); err != nil {
 		return nil, err
 	}
 	if d.proofs != nil {
@@ -51,7 +51,7 @@ func (d *draft) write(ctx context.Context, w io.Writer) (report []byte, err erro
 			return nil, err
 		}
 	}
-	rest, report, err := d.rest(out.members, documents[behind:])
+	rest, report, err := d.rest(out.members, documents[afterLog:])
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (d *draft) writeAttestations(ctx context.Context, out *archive) error {
 	return nil
 }
 
-// writeAttestation writes an attestation and its evidence. Evidence that is lost is noted.
+// writeAttestation writes an attestation and its evidence, or adds lost evidence to d.lost.
 func (d *draft) writeAttestation(ctx context.Context, out *archive, attestation *evidence.Attestation) error {
 	content, lost, err := d.openEvidence(ctx, attestation)
 	if err != nil {
@@ -142,8 +142,7 @@ func (d *draft) writeAttestation(ctx context.Context, out *archive, attestation 
 	return out.stream(path, attestation.CreatedAt, content.Size, content)
 }
 
-// openEvidence reads the evidence of an attestation; nil if it has none, or if that is lost, for the
-// reason that is returned.
+// openEvidence reads the evidence of an attestation. content is nil if it has none, or if it is lost; then lost is why.
 func (d *draft) openEvidence(ctx context.Context, attestation *evidence.Attestation) (content *spool.Spool, lost string, err error) {
 	file := attestation.Evidence
 	if file == nil {
@@ -165,14 +164,14 @@ func (d *draft) openEvidence(ctx context.Context, attestation *evidence.Attestat
 	return content, "", nil
 }
 
-// member is a member whose content is held until those before it are written.
+// member is a member that is written after those before it.
 type member struct {
 	path    string
 	at      float64 // Unix seconds
 	content []byte
 }
 
-// rest makes the members that come behind those that are written, in their order: documents and what follows from all.
+// rest returns the members after the written ones, in their order: documents, checksums, report, signature, manifest.
 func (d *draft) rest(written []audit.Member, documents []member) (rest []member, report []byte, err error) {
 	rest = documents
 	all := slices.Clone(written)
@@ -222,7 +221,7 @@ func (d *draft) manifest(members []audit.Member) audit.Manifest {
 	return manifest
 }
 
-// documents makes the members that follow from what was loaded, besides artifacts and types, in their order.
+// documents returns the members that are made from the loaded facts, besides artifacts and types, in their order.
 func (d *draft) documents() ([]member, error) {
 	values := map[string]any{}
 	if d.of.Kind != audit.OfAttestation {

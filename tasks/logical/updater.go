@@ -1,10 +1,10 @@
 // Package logical numbers the snapshots of logical environments. A logical environment gets one for each snapshot of a
 // member and for each change of its membership, when that happens; none is ever renumbered.
 //
-// A snapshot is committed by inserting its number, so that several processes may update an environment at once. Two rules
-// keep snapshots from being missed without a lock. A worker commits the member's snapshot before it looks up which logical
-// environments include the member. Whoever changes a membership stores it before it reads the members' heads. A committed
-// snapshot that its head lacks is added by the next update or the next reader.
+// A snapshot is committed by inserting its number, so that several processes may update an environment at once. Two
+// rules keep snapshots from being missed without a lock. A worker commits the member's snapshot before it looks up
+// which logical environments include the member. A change of a membership is stored before it reads the members' heads.
+// A committed snapshot that its head lacks is added by the next update or the next reader.
 package logical
 
 import (
@@ -22,7 +22,7 @@ import (
 	"attestry/storage"
 )
 
-// Updater adds snapshots to logical environments. It can be repeated, and finishes what others began.
+// Updater adds snapshots to logical environments. Updates can be repeated, and complete those of killed processes.
 type Updater struct {
 	store *app.Store
 	clock evidence.Clock
@@ -49,7 +49,7 @@ func (u *Updater) Follow(ctx context.Context, made *snapshot.Snapshot) error {
 	return nil
 }
 
-// Update brings a logical environment up to its membership and its members' snapshots. It ignores others.
+// Update adds the snapshots that a logical environment lacks by its membership and its members. It ignores others.
 func (u *Updater) Update(ctx context.Context, id string) error {
 	return logFailure(ctx, u.log.With("environment", id), u.update(ctx, id, nil))
 }
@@ -74,7 +74,7 @@ func (u *Updater) updateAll(ctx context.Context, ids []string, err error) error 
 }
 
 // CatchUp adds the snapshots that a logical environment lacks before it is read: those of an unfinished change of
-// membership, and all of an environment of a version before this numbering. If nothing is missing, it takes two commands.
+// membership, and all of an environment from before this numbering. If nothing is missing, it takes two commands.
 func (u *Updater) CatchUp(ctx context.Context, environment *evidence.Environment) error {
 	upToDate, err := u.upToDate(ctx, environment)
 	if err == nil && !upToDate {
@@ -94,11 +94,11 @@ func (u *Updater) upToDate(ctx context.Context, environment *evidence.Environmen
 		return false, err
 	}
 	s := &state{environment: *environment, last: last, heads: heads}
-	return s.finished() && !s.membershipChanged() && len(s.behind(nil)) == 0, nil
+	return s.finished() && !s.membershipChanged() && len(s.missing(nil)) == 0, nil
 }
 
-// logFailure logs that a logical environment could not be updated, and returns nil: the next update adds what is missing,
-// and neither members nor readers wait for it. An outage, and a context that has ended, are returned.
+// logFailure logs that a logical environment could not be updated, and returns nil: the next update adds what is
+// missing, and neither members nor readers wait for it. An outage, and a context that has ended, are returned.
 func logFailure(ctx context.Context, log *slog.Logger, err error) error {
 	if err == nil || ctx.Err() != nil || evidence.CodeOf(err) == evidence.Unavailable {
 		return err
@@ -145,7 +145,7 @@ func (u *Updater) read(ctx context.Context, id string) (*state, error) {
 	return &state{environment: environment, last: last, heads: heads}, err
 }
 
-// heads reads those of a logical environment and of its active members: one command.
+// heads reads the heads of a logical environment and of its active members with one command.
 func (u *Updater) heads(ctx context.Context, environment *evidence.Environment) (map[string]snapshot.Head, error) {
 	return u.store.Heads.GetMany(ctx, append([]string{environment.ID}, environment.Active...))
 }
@@ -172,16 +172,16 @@ func (u *Updater) extend(ctx context.Context, s *state, made *snapshot.Snapshot)
 	}
 }
 
-// next makes the snapshot behind the last one, nil when nothing is missing.
+// next makes the snapshot after the last one. It returns nil if nothing is missing.
 func (u *Updater) next(ctx context.Context, s *state, made *snapshot.Snapshot) (*snapshot.Snapshot, error) {
 	if s.membershipChanged() {
 		return new(s.last.WithMembers(s.members(), evidence.Seconds(u.clock()))), nil
 	}
-	behind := s.behind(made)
-	if len(behind) == 0 {
+	missing := s.missing(made)
+	if len(missing) == 0 {
 		return nil, nil
 	}
-	earliest, err := u.earliest(ctx, behind, made)
+	earliest, err := u.earliest(ctx, missing, made)
 	if err != nil {
 		return nil, err
 	}
@@ -191,22 +191,22 @@ func (u *Updater) next(ctx context.Context, s *state, made *snapshot.Snapshot) (
 }
 
 // earliest returns the first of the missing member snapshots. Nearly always that is made.
-func (u *Updater) earliest(ctx context.Context, behind []snapshot.Member, made *snapshot.Snapshot) (*snapshot.Snapshot, error) {
-	if len(behind) == 1 && made != nil && behind[0].Environment == made.Environment && behind[0].Number == made.Number {
+func (u *Updater) earliest(ctx context.Context, missing []snapshot.Member, made *snapshot.Snapshot) (*snapshot.Snapshot, error) {
+	if len(missing) == 1 && made != nil && missing[0].Environment == made.Environment && missing[0].Number == made.Number {
 		return made, nil
 	}
-	found, err := u.store.Snapshots.Of(ctx, behind)
+	found, err := u.store.Snapshots.Of(ctx, missing)
 	if err != nil {
 		return nil, err
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("%w: snapshot %d of environment %s is gone", storage.ErrDamaged, behind[0].Number, behind[0].Environment)
+		return nil, fmt.Errorf("%w: snapshot %d of environment %s is gone", storage.ErrDamaged, missing[0].Number, missing[0].Environment)
 	}
 	return new(slices.MinFunc(found, func(a, b snapshot.Snapshot) int { return cmp.Compare(a.Timestamp, b.Timestamp) })), nil
 }
 
-// finish copies the events of a snapshot into the log, stores the event for actions, then brings the head to it: the log
-// ends where the head says. The next snapshot is added after that, so that ordinals have no gaps.
+// finish copies the events of a snapshot into the log, stores the event for actions, then advances the head, up to
+// which the log is read. The next snapshot is added after that, so that ordinals have no gaps.
 func (u *Updater) finish(ctx context.Context, s *snapshot.Snapshot) error {
 	for done := int64(0); done < s.Events; done += storage.MaxMany {
 		first := s.Cause.EventsBefore + done + 1
@@ -242,20 +242,20 @@ type state struct {
 	heads map[string]snapshot.Head
 }
 
-// finished reports whether the events of the last snapshot are in the log: the head is written behind them.
+// finished reports whether the events of the last snapshot are in the log: the head is written after them.
 func (s *state) finished() bool { return s.heads[s.environment.ID].Last >= s.last.Number }
 
-// missed reports whether workers seem not to have found the environment: it has no snapshot although a member has, or it
-// lacks a finished snapshot of a member. made is what a worker that has found it adds; nil if there is none.
+// missed reports whether workers seem not to find the environment: it has no snapshot although a member has, or it
+// lacks a finished snapshot of a member. made is the snapshot of a worker that has found it, or nil.
 func (s *state) missed(made *snapshot.Snapshot) bool {
 	if s.last.Number == 0 {
 		return s.membershipChanged()
 	}
-	return made == nil && len(s.behind(nil)) > 0
+	return made == nil && len(s.missing(nil)) > 0
 }
 
 // membershipChanged reports whether members have joined or left since the last snapshot.
-// Before the first one that makes no difference until a member has something to show.
+// Before the first one, members count only once one has a snapshot.
 func (s *state) membershipChanged() bool {
 	if s.last.Number > 0 {
 		return !s.last.HasMembers(s.environment.Active)
@@ -277,17 +277,17 @@ func (s *state) members() []snapshot.Member {
 	return members
 }
 
-// behind names the next snapshot of each member that has a newer one. made, if any, is not in its head yet.
-func (s *state) behind(made *snapshot.Snapshot) []snapshot.Member {
-	var behind []snapshot.Member
+// missing returns the next snapshot of each member that has a newer one. made, if any, is not in its head yet.
+func (s *state) missing(made *snapshot.Snapshot) []snapshot.Member {
+	var missing []snapshot.Member
 	for _, member := range s.members() {
 		latest := s.heads[member.Environment].Last
 		if made != nil && made.Environment == member.Environment {
 			latest = max(latest, made.Number)
 		}
 		if member.Number < latest {
-			behind = append(behind, snapshot.Member{Environment: member.Environment, Number: member.Number + 1})
+			missing = append(missing, snapshot.Member{Environment: member.Environment, Number: member.Number + 1})
 		}
 	}
-	return behind
+	return missing
 }

@@ -10,7 +10,7 @@ import (
 	"attestry/storage"
 )
 
-// provenances are what is known of artifacts beside what a snapshot keeps of them.
+// provenances has the data about artifacts that a snapshot does not keep.
 type provenances struct {
 	flows   map[string]evidence.Flow           // by id
 	records map[string]evidence.ArtifactRecord // by id
@@ -58,8 +58,8 @@ func (w *writer) artifact(artifact *snapshot.Artifact, p *provenances) *notifica
 	return shown
 }
 
-// why says in sentences why an artifact is not compliant, at most maxReasons. Of one that has
-// exited it says nothing, as its decisions may be those of other policies.
+// why explains in at most maxReasons sentences why an artifact is not compliant. It returns none
+// for an artifact that has exited, as its decisions may be of other policies.
 func (p *provenances) why(artifact *snapshot.Artifact) []string {
 	if artifact.Compliant == nil || *artifact.Compliant || len(artifact.Decisions) != len(p.applied) {
 		return nil

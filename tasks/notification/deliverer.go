@@ -15,22 +15,22 @@ import (
 )
 
 const (
-	// maxOfOrganization is how many attempts of one organization this process has under way at once: fewer than of all,
-	// so that receivers of one that do not answer do not block those of others.
+	// maxOfOrganization bounds the concurrent attempts of one organization in this process, below the bound of all
+	// attempts, so that unresponsive receivers of one organization do not block those of others.
 	maxOfOrganization = 400
-	// maxAtHost is how many attempts this process has under way at one host at once.
+	// maxAtHost bounds the concurrent attempts of this process at one host.
 	maxAtHost = 4
 )
 
 // CleanInterval is how often Clean is to be called.
 const CleanInterval = 10 * time.Minute
 
-// noteInterval is how often a target that does not fail is noted to have been notified, in seconds.
-const noteInterval = 1.0
+// successInterval is how often the last success of a target that does not fail is stored, in seconds.
+const successInterval = 1.0
 
-// Sender makes one attempt to tell a target.
+// Sender makes one attempt to notify a target.
 type Sender interface {
-	// Send tells a target of a delivery's notice, signed by secrets, newest first. The attempt has the outcome.
+	// Send sends a delivery's notice to a target, signed with secrets, newest first. The attempt has the outcome.
 	Send(ctx context.Context, target *notification.Target, delivery *notification.Delivery, secrets []string) notification.Attempt
 }
 
@@ -47,7 +47,7 @@ type Deliverer struct {
 	organizations, hosts *slots
 }
 
-// NewDeliverer makes a deliverer, which tells count of each attempt.
+// NewDeliverer makes a deliverer, which calls count for each attempt.
 func NewDeliverer(store *app.Store, sender Sender, clock evidence.Clock, log *slog.Logger, count func(notification.TargetType, bool)) *Deliverer {
 	return &Deliverer{
 		store: store, sender: sender, clock: clock, log: log, count: count,
@@ -55,14 +55,14 @@ func NewDeliverer(store *app.Store, sender Sender, clock evidence.Clock, log *sl
 	}
 }
 
-// Deliver makes the next attempt of a delivery of an organization, by its id. It does nothing if none is due, if another
-// process is at it, or if too many of the organization are under way. A failed attempt is no error.
+// Deliver makes the next attempt of a delivery of an organization, by its id. It does nothing if none is due, if
+// another process makes it, or if too many attempts of the organization run. A failed attempt is no error.
 func (d *Deliverer) Deliver(ctx context.Context, org, id string) error {
-	leave, _ := d.organizations.enter(ctx, org, 0)
-	if leave == nil {
+	release, _ := d.organizations.acquire(ctx, org, 0)
+	if release == nil {
 		return ctx.Err() // the relay enqueues it again
 	}
-	defer leave(0)
+	defer release(0)
 	return d.deliver(ctx, org, id)
 }
 
@@ -86,9 +86,9 @@ func (d *Deliverer) deliver(ctx context.Context, org, id string) error {
 	case state.QuietUntil > now:
 		stored.Value.Postpone(state.QuietUntil, stored.Value.Reason)
 	default:
-		leave, due := d.hosts.enter(ctx, target.Host(), now)
-		if leave != nil {
-			defer func() { leave(attempt.Duration) }()
+		release, due := d.hosts.acquire(ctx, target.Host(), now)
+		if release != nil {
+			defer func() { release(attempt.Duration) }()
 		} else {
 			stored.Value.Postpone(due, stored.Value.Reason)
 		}
@@ -127,7 +127,7 @@ func (d *Deliverer) target(ctx context.Context, delivery *notification.Delivery)
 		return target, state, "", err
 	}
 	target, ok := actions.TargetOf(delivery)
-	if !ok { // what is not among the actions of a moment ago may be new
+	if !ok { // the cached actions may lack a new one
 		fresh, err := d.store.Actions.Of(ctx, delivery.Org)
 		if err != nil {
 			return target, state, "", err
@@ -144,7 +144,7 @@ func (d *Deliverer) target(ctx context.Context, delivery *notification.Delivery)
 	return target, state, reason, err
 }
 
-// record stores what came of an attempt: in the delivery first, then in what is known of the target.
+// record stores the outcome of an attempt, first in the delivery, then in the state of the target.
 func (d *Deliverer) record(ctx context.Context, stored storage.Versioned[notification.Delivery], state *notification.TargetState, attempt notification.Attempt) error {
 	delivered := attempt.Reason == ""
 	d.count(stored.Value.Type, delivered)
@@ -159,7 +159,7 @@ func (d *Deliverer) record(ctx context.Context, stored storage.Versioned[notific
 	if !delivered {
 		log.InfoContext(ctx, "an attempt to deliver a notification failed", "attempt", delivery.Tried, "reason", attempt.Reason, "state", delivery.State)
 	}
-	if delivered && !state.Gone && state.FailingSince == 0 && attempt.At-state.LastSuccessAt < noteInterval {
+	if delivered && !state.Gone && state.FailingSince == 0 && attempt.At-state.LastSuccessAt < successInterval {
 		return nil
 	}
 	switchedOff, why := false, ""

@@ -14,7 +14,7 @@ import (
 	"attestry/storage"
 )
 
-// ofSnapshot tells what started and exited with a snapshot, and of a change of the environment's verdict.
+// ofSnapshot returns notices of the starts, the exits and the changed verdict of a snapshot.
 func (w *writer) ofSnapshot(ctx context.Context, made *notification.SnapshotMade) (noticeSet, error) {
 	env, err := w.environment(ctx, made.Environment, made.Number)
 	if err != nil || env == nil {
@@ -26,26 +26,26 @@ func (w *writer) ofSnapshot(ctx context.Context, made *notification.SnapshotMade
 	}
 	contents, err := w.contents(ctx, env.snapshot)
 	if err != nil || contents == nil {
-		return w.turned(env, before.State, nil), err
+		return w.verdictChanged(env, before.State, nil), err
 	}
-	all := w.turned(env, before.State, contents)
+	all := w.verdictChanged(env, before.State, contents)
 	all.add(w.changed(env, contents, notification.StartedArtifact, notification.EventArtifactStarted, "started running"))
 	all.add(w.changed(env, contents, notification.ExitedArtifact, notification.EventArtifactExited, "stopped running"))
 	return all, nil
 }
 
-// snapshotContents are what ran by a snapshot of a physical environment, and what changed with it.
+// snapshotContents has the artifacts and the changes of a snapshot of a physical environment.
 type snapshotContents struct {
 	changes []snapshot.Change
 	// artifacts are those that run and those that have exited, by fingerprint.
 	artifacts map[string]snapshot.Artifact
-	// failing are the first of those that run and are not compliant, by name; more tells that there are others.
+	// failing are the first running artifacts, by name, that are not compliant. more means that there are others.
 	failing []snapshot.Artifact
 	more    bool
 	known   *provenances
 }
 
-// contents reads what ran by a snapshot, or by a logical one's cause, and what changed. It is nil without a cause.
+// contents reads the contents of a snapshot or, if it is logical, of its cause. It returns nil without a cause.
 func (w *writer) contents(ctx context.Context, made *snapshot.Snapshot) (*snapshotContents, error) {
 	if made.Type == evidence.LogicalType {
 		if made.Cause == nil {
@@ -90,7 +90,7 @@ func (s *snapshotContents) keepFailing(running []snapshot.Artifact) {
 	}
 }
 
-// changed tells of the artifacts that started or exited, if the action wants it.
+// changed returns notices of artifacts that started or exited, if the action has the trigger.
 func (w *writer) changed(env *environmentSnapshot, contents *snapshotContents, trigger notification.Trigger, kind, what string) noticeSet {
 	if !w.action.HasTrigger(trigger) {
 		return noticeSet{}
@@ -112,8 +112,8 @@ func (w *writer) changed(env *environmentSnapshot, contents *snapshotContents, t
 	return w.grouped(env, kind, what, notices)
 }
 
-// turned tells of a change of the environment's verdict, if the action wants it. contents may be nil.
-func (w *writer) turned(env *environmentSnapshot, was *bool, contents *snapshotContents) noticeSet {
+// verdictChanged returns a notice of a changed verdict, if the action has the trigger. contents may be nil.
+func (w *writer) verdictChanged(env *environmentSnapshot, was *bool, contents *snapshotContents) noticeSet {
 	now := env.snapshot.State
 	switch {
 	case was == nil || now == nil || *was == *now:
@@ -177,7 +177,7 @@ func (w *writer) ofScaled(ctx context.Context, scaled *notification.ArtifactsSca
 	return w.grouped(env, notification.EventArtifactScaled, "were scaled", notices), nil
 }
 
-// ofAllowed tells of a permitted artifact, with the snapshot whose verdict has the permission.
+// ofAllowed returns the notice of a permitted artifact, with a snapshot that was evaluated with the permission.
 func (w *writer) ofAllowed(ctx context.Context, allowed *evidence.Allowance) (noticeSet, error) {
 	number, err := w.evaluatedWith(ctx, allowed)
 	if err != nil {
@@ -195,7 +195,7 @@ func (w *writer) ofAllowed(ctx context.Context, allowed *evidence.Allowance) (no
 	return same(notice), err
 }
 
-// ofAdmitted tells of a workload that was admitted for the reason it gave.
+// ofAdmitted returns the notice of a workload that was admitted for the reason it gave.
 func (w *writer) ofAdmitted(ctx context.Context, record *admission.Record) (noticeSet, error) {
 	env, err := w.environment(ctx, record.Environment, 0)
 	if err != nil || env == nil {
@@ -210,14 +210,14 @@ func (w *writer) ofAdmitted(ctx context.Context, record *admission.Record) (noti
 }
 
 const (
-	// evaluationWait is how long a notice waits at most for the snapshot that shows a permission.
+	// evaluationWait bounds how long a notice waits for the snapshot that shows a permission.
 	evaluationWait = 10 * time.Second
 	// evaluationCheck is how often it looks for that snapshot.
 	evaluationCheck = 50 * time.Millisecond
 )
 
-// evaluatedWith returns the number of the snapshot that shows a permission: that of the time of the permission if the
-// permission changes nothing in it, else the first one found behind it. When time is up it is the latest one.
+// evaluatedWith returns the number of the snapshot that shows a permission: the one at its time if the permission
+// changes nothing in it, else the first later one that is found. After evaluationWait it is the latest one.
 func (w *writer) evaluatedWith(ctx context.Context, allowed *evidence.Allowance) (int64, error) {
 	number, err := w.store.Snapshots.NumberAt(ctx, allowed.Environment, allowed.At)
 	if err != nil {

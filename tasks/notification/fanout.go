@@ -25,7 +25,7 @@ const (
 	deliveriesAtOnce = storage.MaxMany
 	// maxEnqueued is how many deliveries of an event are enqueued at once; the relay enqueues the others.
 	maxEnqueued = 2_000
-	// maxDeliveries bounds the deliveries of an event. Beyond it webhooks get one notice about many artifacts, as people do.
+	// maxDeliveries bounds the deliveries of an event. Beyond it webhooks get one notice about many artifacts, too.
 	maxDeliveries = 50_000
 )
 
@@ -43,8 +43,8 @@ func NewFanout(store *app.Store, links links.Links, enqueuer relay.Enqueuer, clo
 	return &Fanout{store: store, links: links, enqueuer: enqueuer, clock: clock, log: log}
 }
 
-// Tell makes the deliveries of an event to the targets of an action and enqueues them, each once even if it is repeated.
-// After an error that is no outage it is repeated for a day; then the event is parked.
+// Tell makes the deliveries of an event to the targets of an action and enqueues them, each once even if it is
+// repeated. After an error that is no outage it is repeated for a day; then the event is parked.
 func (f *Fanout) Tell(ctx context.Context, id string, number int64) error {
 	event, err := f.store.Outbox.Get(ctx, id)
 	if err != nil || event.Parked > 0 || !slices.Contains(event.Actions, number) {
@@ -56,15 +56,15 @@ func (f *Fanout) Tell(ctx context.Context, id string, number int64) error {
 	return f.store.Outbox.Told(ctx, id, number)
 }
 
-// fail notes why an action could not be notified. An outage, or the end of this worker, does not count.
+// fail stores why an action could not be notified. An outage or a stopping worker does not count as an attempt.
 func (f *Fanout) fail(ctx context.Context, id string, number int64, cause error) error {
 	if ctx.Err() != nil || errors.Is(cause, storage.ErrOutage) || evidence.CodeOf(cause) == evidence.Unavailable {
 		return cause
 	}
 	reason, _, _ := strings.Cut(cause.Error(), "\n") // without the stack of a panic
-	again, now, jitter := false, evidence.Seconds(f.clock()), rand.Float64()
-	event, err := f.store.Outbox.Update(ctx, id, func(event *notification.Event) { again = event.FailAttempt(now, jitter, reason) })
-	if again || err != nil {
+	retry, now, jitter := false, evidence.Seconds(f.clock()), rand.Float64()
+	event, err := f.store.Outbox.Update(ctx, id, func(event *notification.Event) { retry = event.FailAttempt(now, jitter, reason) })
+	if retry || err != nil {
 		return errors.Join(cause, err)
 	}
 	f.log.ErrorContext(ctx, "gave up an event that an action was to be told of", "org", event.Org, "event", id, "action", number, "error", cause.Error())

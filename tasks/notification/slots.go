@@ -11,53 +11,53 @@ import (
 const (
 	// slotWait is how long an attempt waits for a slot. Then it is left to the relay.
 	slotWait = 500 * time.Millisecond
-	// maxSpacing is how far, in seconds, attempts that found no slot are put off.
+	// maxSpacing bounds, in seconds, how far attempts that found no slot are postponed.
 	maxSpacing = 30.0
 )
 
-// slots bound how many attempts are under way at once of each name: an organization or a host.
+// slots bound the concurrent attempts of each name: an organization or a host.
 type slots struct {
-	places cache.Shared[place]
+	pools cache.Shared[pool]
 }
 
-// place has the slots of a name.
-type place struct {
+// pool has the slots of a name.
+type pool struct {
 	taken chan struct{}
 
 	mu sync.Mutex
-	// took is how long the last attempt has taken, in seconds.
-	took float64
-	// next is when the last one that found no slot may expect one, in Unix seconds.
+	// duration is that of the last attempt, in seconds.
+	duration float64
+	// next is when the last attempt that found no slot may expect one, in Unix seconds.
 	next float64
 }
 
 func newSlots(most int) *slots {
-	return &slots{places: cache.NewShared(func() *place { return &place{taken: make(chan struct{}, most)} })}
+	return &slots{pools: cache.NewShared(func() *pool { return &pool{taken: make(chan struct{}, most)} })}
 }
 
-// enter waits for a slot, at most slotWait. It returns the function that leaves the slot, which takes the seconds that the
-// attempt took; or else when to come again, by what attempts take there. Times are Unix seconds.
-func (s *slots) enter(ctx context.Context, name string, now float64) (leave func(took float64), due float64) {
-	one, quit := s.places.Use(name)
+// acquire waits for a slot, at most slotWait. It returns the function that releases the slot, given the duration of the
+// attempt in seconds. Without a slot it returns when to try again, by the duration of attempts. Times are Unix seconds.
+func (s *slots) acquire(ctx context.Context, name string, now float64) (release func(duration float64), due float64) {
+	one, done := s.pools.Use(name)
 	select {
 	case one.taken <- struct{}{}:
-		return func(took float64) {
+		return func(duration float64) {
 			<-one.taken
 			one.mu.Lock()
-			one.took = took
+			one.duration = duration
 			one.mu.Unlock()
-			quit()
+			done()
 		}, 0
 	case <-ctx.Done():
 	case <-time.After(slotWait):
 	}
-	defer quit()
-	return nil, one.putOff(now)
+	defer done()
+	return nil, one.postpone(now)
 }
 
-func (p *place) putOff(now float64) (due float64) {
+func (p *pool) postpone(now float64) (due float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.next = min(max(p.next, now)+p.took/float64(cap(p.taken)), now+maxSpacing)
+	p.next = min(max(p.next, now)+p.duration/float64(cap(p.taken)), now+maxSpacing)
 	return p.next
 }

@@ -31,8 +31,8 @@ func (w *writer) ofTrail(ctx context.Context, event *evidence.TrailEvent) (notic
 	return same(*notice), err
 }
 
-// trailNotice begins a notice of an event in a trail, whose type and description are still
-// unknown. It returns nil if the flow is archived, or if one of both is not there.
+// trailNotice returns a notice of an event in a trail, without type and description. It returns
+// nil if the flow is archived, or if the flow or the trail does not exist.
 func (w *writer) trailNotice(ctx context.Context, event *evidence.TrailEvent) (*notification.Notice, error) {
 	flows, err := w.store.Flows.Names(ctx, w.org, []string{event.Flow})
 	if err != nil {
@@ -92,7 +92,8 @@ func (w *writer) approvalReported(ctx context.Context, notice *notification.Noti
 	return err
 }
 
-// knownArtifact is an artifact with its origin in the first flow that knew it, and the reported name unless given.
+// knownArtifact returns an artifact with its origin in the first flow that reported it. name defaults to its name
+// there.
 func (w *writer) knownArtifact(ctx context.Context, fingerprint, name string) (*notification.NoticeArtifact, error) {
 	known, err := w.store.Provenances.GetMany(ctx, w.org, []string{fingerprint})
 	if err != nil {
@@ -104,7 +105,7 @@ func (w *writer) knownArtifact(ctx context.Context, fingerprint, name string) (*
 	return w.record(ctx, known[0].Origins()[0].Record, fingerprint, name)
 }
 
-// record is an artifact with where it comes from by a record, given by its id.
+// record returns an artifact with its provenance from the record with an id.
 func (w *writer) record(ctx context.Context, id, fingerprint, name string) (*notification.NoticeArtifact, error) {
 	shown := &notification.NoticeArtifact{Name: name, Fingerprint: fingerprint}
 	records, err := w.store.Artifacts.GetMany(ctx, []string{id})

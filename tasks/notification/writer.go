@@ -28,7 +28,7 @@ type writer struct {
 	event        *notification.Event
 }
 
-// notices are those of the event: none if it is about an environment or a flow that is archived.
+// notices returns the notices of the event: none if its environment or flow is archived.
 func (w *writer) notices(ctx context.Context) (noticeSet, error) {
 	switch event := w.event; {
 	case event.Snapshot != nil:
@@ -45,7 +45,7 @@ func (w *writer) notices(ctx context.Context) (noticeSet, error) {
 	return noticeSet{}, nil
 }
 
-// notice begins a notice of the event. parts tell it from others of the same event.
+// notice returns a notice of the event. parts distinguish its id from those of other notices of the event.
 func (w *writer) notice(kind, description string, parts ...string) notification.Notice {
 	return notification.Notice{
 		ID:        notification.NoticeID(append([]string{w.event.ID, kind}, parts...)...),
@@ -73,7 +73,7 @@ type environmentSnapshot struct {
 	snapshot *snapshot.Snapshot
 }
 
-// environment reads an environment, by id, with a snapshot. It is nil if archived or without that snapshot.
+// environment reads an environment, by id, with a snapshot. It returns nil if it is archived or lacks the snapshot.
 func (w *writer) environment(ctx context.Context, environment string, number int64) (*environmentSnapshot, error) {
 	found, err := w.store.Environments.GetMany(ctx, []string{environment})
 	if err != nil || len(found) == 0 || found[0].Archived {
@@ -107,7 +107,7 @@ func (s *noticeSet) add(more noticeSet) {
 	s.machines, s.people = append(s.machines, more.machines...), append(s.people, more.people...)
 }
 
-// same are notices that machines and people get alike.
+// same returns a set with the same notices for machines and people.
 func same(notices ...notification.Notice) noticeSet {
 	return noticeSet{machines: notices, people: notices}
 }

@@ -1,5 +1,5 @@
-// Package orphans deletes objects that no record names: processes have failed or were killed
-// between the write of an object and that of its record, or between the deletions of both.
+// Package orphans deletes objects that no record names: their process failed between the writes of the object and its
+// record, or between the deletions of both.
 package orphans
 
 import (
@@ -17,8 +17,8 @@ import (
 const (
 	// Interval is how often Collect is to be called.
 	Interval = 10 * time.Minute
-	// minAge is for how long an object must have been known without a record before it is deleted.
-	// It must be above the time that a process takes from the write of an object to that of its record.
+	// minAge is how long an object must have been known without a record before it is deleted. It must be longer than a
+	// process takes from the write of an object to that of its record.
 	minAge = time.Hour
 	// maxKnown bounds how many objects without a record are remembered.
 	maxKnown = 10_000
@@ -32,8 +32,8 @@ type Kind struct {
 	Named func(ctx context.Context) (map[string]bool, error)
 }
 
-// Collector deletes objects of a kind that no record names. It remembers since when it knows an object
-// without a record, so it compares no times of different machines.
+// Collector deletes objects of a kind that no record names. It keeps the time when it first saw an object without a
+// record, so that it compares no times of different machines.
 type Collector struct {
 	objects storage.Objects
 	leases  *storage.Leases
@@ -50,7 +50,7 @@ func NewCollector(objects storage.Objects, leases *storage.Leases, kind Kind, cl
 	return &Collector{objects: objects, leases: leases, kind: kind, clock: clock, log: log, holder: evidence.NewID()}
 }
 
-// Collect looks once, if this process is the elected one.
+// Collect does one pass, if this process is the elected one.
 func (c *Collector) Collect(ctx context.Context) error {
 	elected, err := c.leases.Acquire(ctx, "orphans/"+c.kind.Prefix, c.holder, 3*Interval)
 	if err != nil || !elected {

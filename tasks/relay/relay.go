@@ -1,5 +1,4 @@
-// Package relay enqueues the work that is due (in a worker): new work as well as what is to be tried again, what
-// Redis has forgotten, and what workers had begun that were killed.
+// Package relay enqueues due work (in a worker): new work, retries, and work of lost tasks or killed workers.
 package relay
 
 import (
@@ -14,8 +13,7 @@ import (
 )
 
 const (
-	// MaxWaiting is how many tasks may wait in a queue: what workers cannot keep up with waits in the database
-	// rather than in Redis.
+	// MaxWaiting bounds the tasks that wait in a queue. Other work waits in the database rather than in Redis.
 	MaxWaiting = 10_000
 	// enqueuers is how many tasks are enqueued at the same time.
 	enqueuers = 16
@@ -23,19 +21,19 @@ const (
 
 // Enqueuer puts tasks on their queues.
 type Enqueuer interface {
-	// Enqueue asks a worker to do some work. A task that is there already for the same attempt is no error.
+	// Enqueue enqueues the task of some work. It is no error if there already is one for the same attempt.
 	Enqueue(ctx context.Context, ref job.Ref, attempt int64) error
 }
 
-// Queues are those that tasks wait in.
+// Queues are the queues of tasks.
 type Queues interface {
 	Enqueuer
-	// Waiting is how many tasks of a queue no worker has taken yet.
+	// Waiting returns how many tasks of a queue no worker has taken yet.
 	Waiting(ctx context.Context, queue string) (int, error)
 }
 
-// EnqueueAll enqueues work, several tasks at the same time. attempt numbers the task of each. After a failure it begins no
-// other task: each would wait as long for a Redis that hangs, even when the process is to end.
+// EnqueueAll enqueues work, several tasks at the same time. attempt numbers the task of each. After a failure it
+// enqueues no other task: each would wait as long for a Redis that hangs, even if the process stops.
 func EnqueueAll(ctx context.Context, to Enqueuer, due []job.Ref, attempt func(*job.Ref) int64) error {
 	var failed atomic.Bool
 	var group goroutine.Group
@@ -55,8 +53,8 @@ func EnqueueAll(ctx context.Context, to Enqueuer, due []job.Ref, attempt func(*j
 	return group.Wait()
 }
 
-// Source reads a page of the work of a kind that is due at a time in Unix seconds, that which is due longest
-// first, and gives the cursor of the next page.
+// Source reads a page of the work of a kind that is due at a time in Unix seconds, the longest due first, and returns
+// the cursor of the next page.
 type Source func(ctx context.Context, now float64, after string) ([]job.Ref, string, error)
 
 // Relay enqueues work of one queue. Several processes may do so: their tasks have the same ids.
@@ -67,11 +65,11 @@ type Relay struct {
 	sources []Source
 	// elect reports whether this process is to enqueue, which spares others the work.
 	elect func(context.Context) (bool, error)
-	// enqueued is when what still waits was enqueued last.
+	// enqueued is when work was last enqueued.
 	enqueued map[key]time.Time
 }
 
-// key tells work from other work, and from itself when it is due again.
+// key identifies work that is due at a time.
 type key struct {
 	kind *job.Kind
 	key  string
@@ -85,7 +83,7 @@ func New(queue string, queues Queues, clock evidence.Clock, elect func(context.C
 	return &Relay{queue: queue, queues: queues, clock: clock, elect: elect, sources: sources, enqueued: map[key]time.Time{}}
 }
 
-// Relay looks once. While nothing is due it takes one command for each source.
+// Relay does one pass. While nothing is due it takes one command for each source.
 func (r *Relay) Relay(ctx context.Context) error {
 	now := r.clock()
 	for key, at := range r.enqueued {
@@ -123,16 +121,15 @@ func (r *Relay) enqueue(ctx context.Context, now time.Time, due []job.Ref) error
 	return err
 }
 
-// number numbers the task for work that is due, at a time in Unix seconds. A task with the number of one that waits is not
-// added. The number changes when the work is due again, and while it waits, after pauses that double: work that waits for
-// long has few tasks.
+// number returns the number of the task for due work, at a time in Unix seconds. A task with the number of a waiting
+// one is not added. The number changes when the work is due again, and after waits that double, so that old work has
+// few tasks.
 func number(ref *job.Ref, now float64) int64 {
 	waited := max(0, now-ref.Due)
 	return int64(ref.Due*1000) + int64(math.Log2(1+waited/job.EnqueueAgain.Seconds()))
 }
 
-// read returns what was not enqueued a moment ago of what is due. It looks at so many pieces of work of each source,
-// and at the rest of a page.
+// read returns due work that was not enqueued within job.EnqueueAgain. It reads at least most refs of each source.
 func (r *Relay) read(ctx context.Context, now time.Time, most int) ([]job.Ref, error) {
 	var fresh []job.Ref
 	for _, source := range r.sources {

@@ -11,8 +11,8 @@ import (
 	"attestry/storage/environments"
 )
 
-// arrivals gives reports their numbers: 1, 2, 3, … per environment, without gaps. A number belongs to whoever inserts it
-// first. Reports of one environment that meet in this process are inserted one after the other, so that they do not race.
+// arrivals gives reports their numbers: 1, 2, 3, … per environment, without gaps. The first insert of a number wins.
+// Within this process, reports of one environment are inserted one after the other, so that they do not race.
 type arrivals struct {
 	reports *environments.Reports
 	queues  cache.Shared[queue]
@@ -28,7 +28,7 @@ func newArrivals(reports *environments.Reports) *arrivals {
 	return &arrivals{reports: reports, queues: cache.NewShared(func() *queue { return &queue{} })}
 }
 
-// acquire waits in the queue of an environment until it is the first one.
+// acquire locks the queue of an environment.
 func (a *arrivals) acquire(environment string) (q *queue, release func()) {
 	q, leave := a.queues.Use(environment)
 	q.mu.Lock()

@@ -15,7 +15,7 @@ import (
 	"attestry/storage"
 )
 
-// maxAttempts is how often a report is begun; then it is parked, so that the rest goes on.
+// maxAttempts is how often a report is tried. Then it is parked, so that the next reports are processed.
 var maxAttempts = job.Report.Attempts
 
 // RefundInterval is how often Refund is to be called: more often than the database can restart.
@@ -25,10 +25,10 @@ const RefundInterval = 2 * time.Second
 const (
 	reasonDamaged  = "damaged"   // something that is needed is missing or cannot be decoded
 	reasonTimeout  = "timeout"   // the task ran out of time
-	reasonTooLarge = "too_large" // the database refuses what the report comes to
+	reasonTooLarge = "too_large" // the database refuses the result of the report
 	reasonInvalid  = "invalid"   // the same
 	reasonPanic    = "panic"
-	reasonKilled   = "killed" // the worker ended without saying why
+	reasonKilled   = "killed" // the worker ended without storing a reason
 	reasonOther    = "other"
 )
 
@@ -38,11 +38,11 @@ var ParkedReasons = []string{reasonDamaged, reasonTimeout, reasonTooLarge, reaso
 // killedReason is the reason of a report whose last worker ended without storing one.
 const killedReason = "the worker ended while processing it"
 
-// isOutage reports whether an error says nothing about the report: a store was away or busy, or the worker was told to
-// stop. Every other error counts as an attempt, so that no report holds up its environment for ever.
+// isOutage reports whether an error is not caused by the report: a store was unavailable or busy, or the worker is
+// stopping. Every other error counts as an attempt, so that no report blocks its environment for ever.
 func isOutage(err error) bool {
 	if errors.Is(err, errLeaseLost) {
-		return false // the report may have taken that long
+		return false // processing the report may have taken longer than the lease
 	}
 	return errors.Is(err, storage.ErrOutage) || errors.Is(err, context.Canceled) || evidence.CodeOf(err) == evidence.Unavailable
 }
@@ -64,15 +64,15 @@ func reasonOf(err error) string {
 	return reasonOther
 }
 
-// refund is an attempt that was counted when it began, and whose end an outage kept from being written.
+// refund is an attempt that was counted when it began, and that an outage ended before it could be uncounted.
 type refund struct {
 	arrival int64
 	holder  string
-	// uncertain tells that the beginning may not be written either.
+	// uncertain means that the write which counted the attempt may have failed, too.
 	uncertain bool
 }
 
-// apply takes the attempt back, and releases its lease if that is still there.
+// apply uncounts the attempt, and releases its lease if the head still has it.
 func (r *refund) apply(head *snapshot.Head) {
 	held := head.Lease.Holder == r.holder
 	if held {
@@ -83,7 +83,7 @@ func (r *refund) apply(head *snapshot.Head) {
 	}
 }
 
-// refunds are those of a processor that are still to be written, by environment.
+// refunds are the refunds of a processor that are not written yet, by environment.
 type refunds struct {
 	mu      sync.Mutex
 	pending map[string][]refund
@@ -109,7 +109,7 @@ func (r *refunds) environments() []string {
 	return slices.Collect(maps.Keys(r.pending))
 }
 
-// Refund takes back attempts that outages ended. Otherwise five restarts of the database would park a report.
+// Refund uncounts attempts that outages ended. Otherwise five restarts of the database would park a report.
 func (p *Processor) Refund(ctx context.Context) error {
 	for _, environment := range p.refunds.environments() {
 		if err := p.refund(ctx, environment); err != nil {

@@ -14,11 +14,11 @@ import (
 	"attestry/storage/environments"
 )
 
-// maxBatch is how many writes are made together with the head's, of which there are up to two more.
+// maxBatch is how many writes fit into one batch with the up to two writes of the head.
 const maxBatch = storage.MaxMany - 2
 
-// commitResult writes what a report came to. Nearly always that is one batch. storage.ErrExists tells that the number
-// of the snapshot is taken; then nothing that follows from the snapshot was written.
+// commitResult writes the result of a report, nearly always with one batch. storage.ErrExists means that the number of
+// the snapshot is taken. Then no effect of the snapshot was written.
 func (p *Processor) commitResult(ctx context.Context, h *lease, report *pending, result *snapshot.Result) error {
 	if result.Snapshot == nil {
 		batch, err := p.scaling(ctx, result)
@@ -41,7 +41,8 @@ func (p *Processor) commitResult(ctx context.Context, h *lease, report *pending,
 	return p.withdrawIfLost(ctx, err, made.Environment, slices.Concat(report.announced, byRepo(&result.Effects)))
 }
 
-// snapshotBatch returns a snapshot with its effects as one batch, and whether a logical environment may include it.
+// snapshotBatch returns a snapshot with its effects as a batch, and whether logical environments may include its
+// environment.
 func (p *Processor) snapshotBatch(ctx context.Context, result *snapshot.Result) (batch *storage.Batch, included bool, err error) {
 	made, effects := result.Snapshot, &storage.Batch{}
 	var reads goroutine.Group
@@ -51,7 +52,7 @@ func (p *Processor) snapshotBatch(ctx context.Context, result *snapshot.Result) 
 		included = err != nil || len(including) > 0 // the update of logical environments gets the error again, and logs it
 		return nil
 	})
-	// A killed worker's snapshot is finished without knowing what was scaled. So that is stored first.
+	// The worker that adopts a killed worker's snapshot cannot compute its scaling. So the scaling is stored first.
 	batch, err = p.scaling(ctx, result)
 	if err := errors.Join(err, reads.Wait()); err != nil {
 		return nil, false, err
@@ -62,7 +63,7 @@ func (p *Processor) snapshotBatch(ctx context.Context, result *snapshot.Result) 
 	return batch, included, nil
 }
 
-// scaling returns what is to be written about numbers of instances that the report changed.
+// scaling returns the writes for the numbers of instances that the report changed.
 func (p *Processor) scaling(ctx context.Context, result *snapshot.Result) (*storage.Batch, error) {
 	batch, report := &storage.Batch{}, &result.Report
 	var err error
@@ -75,7 +76,7 @@ func (p *Processor) scaling(ctx context.Context, result *snapshot.Result) (*stor
 	return batch, err
 }
 
-// addEffects adds what follows from a snapshot to a batch.
+// addEffects adds the effects of a snapshot to a batch.
 func (p *Processor) addEffects(ctx context.Context, batch *storage.Batch, made *snapshot.Snapshot, effects *snapshot.Effects) error {
 	var ended []string
 	events := &storage.Batch{}
@@ -102,7 +103,7 @@ func (p *Processor) addEffects(ctx context.Context, batch *storage.Batch, made *
 	return nil
 }
 
-// byRepo returns the entries of the running set for the repositories of what has changed.
+// byRepo returns the entries of the running set for the repositories of changed artifacts.
 func byRepo(effects *snapshot.Effects) []environments.Running {
 	return storage.Map(effects.ByRepo, func(d snapshot.Deployment) environments.Running {
 		return environments.Running{
@@ -112,7 +113,7 @@ func byRepo(effects *snapshot.Effects) []environments.Running {
 	})
 }
 
-// writeInParts writes a batch, then what logical environments make of it, then the head.
+// writeInParts writes a batch, then updates logical environments, then writes the head.
 func (p *Processor) writeInParts(ctx context.Context, batch *storage.Batch, made *snapshot.Snapshot, commitHead func(*storage.Batch) error) error {
 	if err := batch.Write(ctx, p.store.Documents); err != nil {
 		return err
@@ -142,7 +143,7 @@ func (p *Processor) commitHead(ctx context.Context, h *lease, before *storage.Ba
 	}, removal)
 }
 
-// adoptCommitted finishes a snapshot that another worker made and the head lacks, and advances the head.
+// adoptCommitted completes a snapshot that another worker stored without advancing the head, and advances the head.
 func (p *Processor) adoptCommitted(ctx context.Context, h *lease) (snapshot.Snapshot, error) {
 	found, effects, err := p.loadCommitted(ctx, h.current())
 	if err != nil {
@@ -158,9 +159,9 @@ func (p *Processor) adoptCommitted(ctx context.Context, h *lease) (snapshot.Snap
 	return found, p.withdrawIfLost(ctx, err, found.Environment, byRepo(&effects))
 }
 
-// withdrawIfLost withdraws entries if an error tells that the lease was lost before the head was written. A worker that
-// was halted may have put them long after others have made later snapshots. If the head was written, there are none:
-// whoever makes a later snapshot first advances the head to this one, and then this write would have been refused.
+// withdrawIfLost withdraws entries of the running set if the lease was lost before the head was written. A paused
+// worker may have written them after others made later snapshots. If its write of the head succeeded, there are none:
+// another worker first advances the head to this snapshot, and then this write is refused.
 func (p *Processor) withdrawIfLost(ctx context.Context, cause error, environment string, entries []environments.Running) error {
 	if cause == nil || !errors.Is(cause, errLeaseLost) && !errors.Is(context.Cause(ctx), errLeaseLost) {
 		return cause
@@ -170,9 +171,9 @@ func (p *Processor) withdrawIfLost(ctx context.Context, cause error, environment
 	return errors.Join(cause, p.withdraw(ctx, environment, entries))
 }
 
-// withdraw removes those of the entries in the running set whose artifacts have exited, or never ran. It reads the
-// snapshot after the entries were put. Whoever makes the snapshot of an exit removes the entries that it finds: so it
-// finds an entry, or this worker finds that snapshot. Entries for a future snapshot stay, as its maker puts the same.
+// withdraw removes the entries of the running set whose artifacts have exited or never ran. It reads the latest
+// snapshot after the entries were written, and the snapshot of an exit removes the entries that it finds. So an entry
+// is found there, or that snapshot here. Entries for a later snapshot stay, as its worker writes the same.
 func (p *Processor) withdraw(ctx context.Context, environment string, entries []environments.Running) error {
 	if len(entries) == 0 {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"attestry/storage/environments"
 )
 
-// MaxWait is the longest that a report's answer waits for its verdict.
+// MaxWait bounds how long the answer to a report waits for the verdict.
 const MaxWait = 10 * time.Second
 
 // touchInterval is how often the time of the last report is written while nothing changes, in seconds.
@@ -25,7 +25,7 @@ type Dispatcher interface {
 	Away() bool
 }
 
-// kindOf is the kind of work that a report waits for, or an evaluation without a report.
+// kindOf returns the kind of job of a report, or of an evaluation without a report.
 func kindOf(evaluation bool) *job.Kind {
 	if evaluation {
 		return &job.Evaluate
@@ -33,7 +33,7 @@ func kindOf(evaluation bool) *job.Kind {
 	return &job.Report
 }
 
-// Waiters registers who waits until reports of an environment are processed.
+// Waiters registers callers that wait until reports of an environment are processed.
 type Waiters interface {
 	Register(environment string) (wake <-chan struct{}, leave func(), ok bool)
 }
@@ -48,15 +48,15 @@ type Intake struct {
 	arrivals   *arrivals
 }
 
-// NewIntake makes an intake whose callers wait at most wait for a verdict. Without a dispatcher and waiters nobody waits, and
-// the sweep enqueues the tasks.
+// NewIntake makes an intake whose callers wait at most wait for a verdict. Without a dispatcher and waiters no call
+// waits, and the sweep enqueues the tasks.
 func NewIntake(store *app.Store, dispatcher Dispatcher, waiters Waiters, clock evidence.Clock, wait time.Duration) *Intake {
 	return &Intake{
 		store: store, dispatcher: dispatcher, waiters: waiters, clock: clock, wait: min(wait, MaxWait), arrivals: newArrivals(store.Reports),
 	}
 }
 
-// Submission is a report as it comes in.
+// Submission is a report that was sent.
 type Submission struct {
 	Org         string
 	Environment string // id
@@ -69,7 +69,7 @@ type Submission struct {
 }
 
 // Accept accepts a report and returns its verdict: Waiting if it was not processed in time. Once Accept returns without
-// an error, the report is durable or changes nothing. A report that is too large to be kept is evidence.TooLarge.
+// an error, the report is durable or changes nothing. A report that is too large to be stored is evidence.TooLarge.
 func (i *Intake) Accept(ctx context.Context, s Submission) (snapshot.Verdict, error) {
 	if _, err := s.Report.Size(); err != nil {
 		return snapshot.Waiting, err
@@ -95,14 +95,14 @@ func (i *Intake) Accept(ctx context.Context, s Submission) (snapshot.Verdict, er
 	return i.submit(ctx, &record, &s, processed)
 }
 
-// Unchanged reports whether Accept would return snapshot.NoChange for a digest, and then notes the time.
+// Unchanged reports whether Accept would return snapshot.NoChange for a digest, and if so stores the report's time.
 func (i *Intake) Unchanged(ctx context.Context, environment, digest string) (bool, error) {
 	_, same, err := i.confirmUnchanged(ctx, environment, digest, evidence.Seconds(i.clock()))
 	return same, err
 }
 
-// Reevaluate has the artifacts of the last snapshot evaluated again, after the reports that wait, and waits as Accept
-// does. by names who caused it. Once it returns without an error, the request is durable.
+// Reevaluate requests another evaluation of the last snapshot's artifacts, after the waiting reports, and waits as
+// Accept does. by is the user who caused it. Once it returns without an error, the request is durable.
 func (i *Intake) Reevaluate(ctx context.Context, org, environment string, kind evidence.EnvironmentType, by string) error {
 	head, err := i.store.Heads.Get(ctx, environment)
 	if err != nil {
@@ -136,8 +136,8 @@ func (i *Intake) submit(ctx context.Context, record *environments.WaitingReport,
 	return i.await(ctx, wake, record.Environment, record.Arrival, i.wait), nil
 }
 
-// confirmUnchanged reports whether a report with that digest changes nothing, and then notes its
-// time. processed is the arrival number up to which all reports are processed.
+// confirmUnchanged reports whether a report with that digest changes nothing, and if so stores its time. processed is
+// the arrival number up to which all reports are processed.
 func (i *Intake) confirmUnchanged(ctx context.Context, environment, digest string, now float64) (processed int64, same bool, err error) {
 	stored, err := i.store.Heads.GetVersioned(ctx, environment)
 	if err != nil {
@@ -163,8 +163,8 @@ func (i *Intake) sameAsLast(ctx context.Context, head *snapshot.Head, digest str
 	return generation == head.Generation, err
 }
 
-// confirm writes the time of the last report, at most once per touchInterval, and reports whether no report was processed
-// since the head was read. A report that was processed meanwhile was waiting at that time.
+// confirm writes the time of the last report, at most once per touchInterval, and reports whether no report was
+// processed since the head was read. A report that was processed meanwhile was waiting at that time.
 func (i *Intake) confirm(ctx context.Context, stored storage.Versioned[snapshot.Head], now float64) (bool, error) {
 	head := stored.Value
 	due := now-head.LastReportedAt >= touchInterval
@@ -186,10 +186,10 @@ func (i *Intake) confirm(ctx context.Context, stored storage.Versioned[snapshot.
 	return err == nil, err
 }
 
-// insert stores the report under the next free arrival number. Workers only read numbers above Processed. So if Processed
-// has reached the number without processing this report, the record is removed and inserted again under a later number.
-// Its object is written again, too, as the sweep may have deleted it. A report that was processed and changed nothing
-// leaves no outcome and may be inserted twice, which changes nothing either.
+// insert stores the report under the next free arrival number. Workers only read numbers above Processed. So if
+// Processed has reached the number without processing this report, the record is removed and inserted again under a
+// later number. Its object is written again, too, as the sweep may have deleted it. A report that was processed and
+// changed nothing leaves no outcome and may be inserted twice, which changes nothing either.
 func (i *Intake) insert(ctx context.Context, record *environments.WaitingReport, report *snapshot.Report, processed int64) error {
 	queue, release := i.arrivals.acquire(record.Environment)
 	defer release()
@@ -238,8 +238,8 @@ func (i *Intake) CatchUp(ctx context.Context, environment string, span time.Dura
 	return nil
 }
 
-// await waits until the report is processed, time is up, the process stops, or the client is gone. A message only
-// wakes; the verdict is read from the head. Messages can be lost, so the head is also read after 0.5 s and 2 s.
+// await waits until the report is processed, time is up, the process stops, or the client disconnects. A message only
+// wakes it: the verdict is read from the head. Messages can be lost, so the head is also read after 0.5 s and 2 s.
 func (i *Intake) await(ctx context.Context, wake <-chan struct{}, environment string, arrival int64, span time.Duration) snapshot.Verdict {
 	end, early, late := time.After(span), time.After(500*time.Millisecond), time.After(2*time.Second)
 	for {

@@ -6,15 +6,15 @@ import (
 	"attestry/evidence"
 )
 
-// lapse has environments evaluated again in which artifacts run that are not permitted any more (docs/semantics.md 9.5). An
-// evaluation that is asked for twice, as a worker was killed in between, changes nothing.
+// lapse requests the evaluation of environments in which artifacts run whose permission has expired
+// (docs/semantics.md 9.5). If a worker is killed in between, the evaluation is requested twice, which changes nothing.
 func (s *Sweeper) lapse(ctx context.Context) error {
 	expired, err := s.store.Allowlist.Expired(ctx, evidence.Seconds(s.clock()))
 	if err != nil {
 		return err
 	}
 	for _, one := range expired {
-		// From now on a report like the last one is judged again.
+		// From now on a report that equals the last one is evaluated again.
 		if err := s.store.Generations.Bump(ctx, one.Org); err != nil {
 			return err
 		}

@@ -19,7 +19,7 @@ var (
 	errContended = evidence.NewError(evidence.Unavailable, "The environment is being changed by many requests at once.")
 )
 
-// lease is an environment's lease that this processor has, each time with a new holder.
+// lease is the lease of an environment that this processor holds. Each lease has a new holder id.
 type lease struct {
 	holder string
 	// mu is held while the head is written, by the processing or by the renewal of the lease.
@@ -84,7 +84,7 @@ func clearLease(head *snapshot.Head) {
 	head.Attempt = snapshot.Attempt{}
 }
 
-// releaseLease releases the lease after an error. What is not the report's fault does not count as an attempt.
+// releaseLease releases the lease after an error. An outage does not count as an attempt.
 func (p *Processor) releaseLease(ctx context.Context, h *lease, cause error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), job.Report.Lease)
 	defer cancel()
@@ -109,15 +109,15 @@ func (p *Processor) releaseLease(ctx context.Context, h *lease, cause error) {
 	}
 }
 
-// commit changes the head that this processor holds.
+// commit changes the head under the lease.
 func (p *Processor) commit(ctx context.Context, h *lease, change func(*snapshot.Head)) error {
 	return p.commitWith(ctx, h, &storage.Batch{}, change, &storage.Batch{})
 }
 
-// commitWith changes the head that this processor holds, and writes something before it and behind it: one batch, unless
-// somebody else has touched the head meanwhile. The change may be repeated. After the release of the lease nothing is
-// changed: a renewal that waited for the release would take the lease again.
-func (p *Processor) commitWith(ctx context.Context, h *lease, before *storage.Batch, change func(*snapshot.Head), behind *storage.Batch) error {
+// commitWith changes the head under the lease, with one batch that writes before, the head, and after. If the head was
+// changed meanwhile, it repeats the change on the new head. After the release of the lease it changes nothing:
+// otherwise a renewal that waited for the release would take the lease again.
+func (p *Processor) commitWith(ctx context.Context, h *lease, before *storage.Batch, change func(*snapshot.Head), after *storage.Batch) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.head.Lease.Holder != h.holder {
@@ -129,7 +129,7 @@ func (p *Processor) commitWith(ctx context.Context, h *lease, before *storage.Ba
 		batch := &storage.Batch{}
 		batch.Append(before)
 		revision := p.store.Heads.ReplaceIn(batch, &next, h.revision)
-		batch.Append(behind)
+		batch.Append(after)
 		err := batch.Write(ctx, p.store.Documents)
 		if err == nil {
 			h.head, h.revision = next, revision

@@ -16,14 +16,13 @@ import (
 	"attestry/storage/pipelines"
 )
 
-// factsPerRead is how many artifacts' facts are held at a time.
+// factsPerRead bounds the artifacts whose facts are in memory at a time.
 const factsPerRead = 1000
 
 // load reads everything that the decision about a report depends on.
 //
-// It adds what newly runs to the running set, then reads the generation, then the facts and policies. So whoever changes
-// one of these later finds the artifact in the running set and changes the generation, and the next report is evaluated
-// again.
+// It adds starting artifacts to the running set, then reads the generation, then the facts and policies. So a later
+// change finds the artifact in the running set and changes the generation, and the next report is evaluated again.
 func (p *Processor) load(ctx context.Context, head snapshot.Head, report *pending) (in *snapshot.Input, err error) {
 	in = &snapshot.Input{Head: head, Report: report.ReportRecord}
 	if in.SameDigest() {
@@ -56,7 +55,7 @@ func (p *Processor) load(ctx context.Context, head snapshot.Head, report *pendin
 	return in, p.evaluate(ctx, in, applied)
 }
 
-// loadCommitted reads the snapshot after that of the head, and returns what follows from it.
+// loadCommitted reads the snapshot after that of the head, and its effects.
 func (p *Processor) loadCommitted(ctx context.Context, head snapshot.Head) (made snapshot.Snapshot, effects snapshot.Effects, err error) {
 	if made, err = p.store.Snapshots.Get(ctx, head.Environment, head.Last+1); err != nil {
 		return made, effects, err
@@ -73,7 +72,7 @@ func (p *Processor) loadCommitted(ctx context.Context, head snapshot.Head) (made
 	return made, snapshot.EffectsOf(&made, changes, artifacts, environment.Value.Name), err
 }
 
-// loadImages reads what runs by the last snapshot and by the report, which is unpacked once.
+// loadImages reads the artifacts of the last snapshot and of the report, which is unpacked once.
 func (p *Processor) loadImages(ctx context.Context, in *snapshot.Input, report *pending) error {
 	if report.content == nil {
 		content, err := p.store.Reports.Unpack(ctx, &report.WaitingReport)
@@ -143,8 +142,8 @@ func (p *Processor) loadProvenance(ctx context.Context, in *snapshot.Input) erro
 	return p.loadStates(ctx, in, predecessors)
 }
 
-// loadPredecessors sets what artifacts replace in their lineages, and what they bring without approval, and returns those
-// predecessors that were read. An artifact that was in a lineage before keeps what it had.
+// loadPredecessors sets the predecessors of artifacts in their lineages, and the unapproved changes since then. It
+// returns the predecessors that it read. An artifact that was already in a lineage keeps its predecessor there.
 func (p *Processor) loadPredecessors(ctx context.Context, in *snapshot.Input) ([]*snapshot.Predecessor, error) {
 	var queries []environments.PredecessorQuery
 	origins := map[environments.PredecessorQuery]*snapshot.Origin{}
@@ -212,7 +211,7 @@ func (p *Processor) loadStates(ctx context.Context, in *snapshot.Input, predeces
 	return err
 }
 
-// evaluate keeps the policies' decisions. It takes so many commands for each thousand artifacts.
+// evaluate sets the policies' decisions, with a constant number of commands per factsPerRead artifacts.
 func (p *Processor) evaluate(ctx context.Context, in *snapshot.Input, applied []policy.Applied) error {
 	if len(applied) == 0 {
 		return nil
@@ -223,12 +222,12 @@ func (p *Processor) evaluate(ctx context.Context, in *snapshot.Input, applied []
 		return !ok
 	})
 	for some := range slices.Chunk(images, factsPerRead) {
-		subjects, goBy := subjectsOf(some, in.Known)
+		subjects, fingerprints := subjectsOf(some, in.Known)
 		loaded, err := p.store.Facts.Load(ctx, in.Report.Org, subjects, controls)
 		if err != nil {
 			return err
 		}
-		allowed, err := p.store.Allowlist.Of(ctx, in.Report.Environment, goBy, evidence.Seconds(p.clock()))
+		allowed, err := p.store.Allowlist.Of(ctx, in.Report.Environment, fingerprints, evidence.Seconds(p.clock()))
 		if err != nil {
 			return err
 		}
@@ -248,16 +247,16 @@ func (p *Processor) evaluate(ctx context.Context, in *snapshot.Input, applied []
 	return nil
 }
 
-// subjectsOf names the artifacts whose facts are to be read, and the fingerprints that each goes by.
-func subjectsOf(images []snapshot.Reported, known map[string]snapshot.Known) (subjects []facts.Subject, goBy [][]string) {
+// subjectsOf returns the artifacts whose facts are to be read, and all fingerprints of each.
+func subjectsOf(images []snapshot.Reported, known map[string]snapshot.Known) (subjects []facts.Subject, fingerprints [][]string) {
 	for _, image := range images {
 		subject := facts.Subject{Fingerprint: image.Fingerprint, Name: image.Name, Unapproved: map[string][]string{}}
 		for _, origin := range known[image.Fingerprint].Origins {
 			subject.Origins, subject.Unapproved[origin.Flow] = append(subject.Origins, origin.Origin), origin.Unapproved
 		}
-		subjects, goBy = append(subjects, subject), append(goBy, subject.Fingerprints())
+		subjects, fingerprints = append(subjects, subject), append(fingerprints, subject.Fingerprints())
 	}
-	return subjects, goBy
+	return subjects, fingerprints
 }
 
 // setStates sets the states of an artifact in its trails, and what it lacks there.

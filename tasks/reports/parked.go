@@ -16,7 +16,7 @@ import (
 // ErrUnsettled reports that a worker is still parking a report, which takes seconds once the stores answer.
 var ErrUnsettled = errors.New("the report is still being parked, try again")
 
-// Parked is what an operator does with reports that were parked.
+// Parked lists, retries and discards parked reports for an operator.
 type Parked struct {
 	store  *app.Store
 	intake *Intake
@@ -27,8 +27,8 @@ func NewParked(store *app.Store, clock evidence.Clock) *Parked {
 	return &Parked{store: store, intake: NewIntake(store, nil, nil, clock, 0)}
 }
 
-// Waiting returns a page of what waits in environments, what was accepted first at the beginning, and the cursor of the
-// next page: two commands. What the environment's worker has begun is leased; it has failed if an attempt did.
+// Waiting returns a page of waiting reports, the oldest first, and the cursor of the next page, with two commands. A
+// report that a worker has begun is leased; one with a failed attempt has failed.
 func (p *Parked) Waiting(ctx context.Context, now float64, after string) ([]job.Entry, string, error) {
 	refs, next, err := p.store.Reports.AcceptedBefore(ctx, now, after)
 	if err != nil {
@@ -56,7 +56,7 @@ func entryOf(ref environments.ReportRef, head *snapshot.Head) job.Entry {
 	return status.Entry(kindOf(ref.Repeat), head.Org, ref.Environment+"/"+strconv.FormatInt(ref.Arrival, 10))
 }
 
-// CountJobs counts reports and evaluations by stage, with four commands. Leased and failed are among the oldest only.
+// CountJobs counts reports and evaluations by stage, with four commands: leased and failed ones among the oldest only.
 func (p *Parked) CountJobs(ctx context.Context) (map[job.Stage]int64, error) {
 	waiting, parked, err := p.store.Reports.Counts(ctx)
 	if err != nil {
@@ -75,8 +75,8 @@ func (p *Parked) CountJobs(ctx context.Context) (map[job.Stage]int64, error) {
 
 // Retry puts a parked report at the end of its environment's queue, with fresh attempts, and returns its new arrival
 // number. It keeps its time: its snapshot begins then, or right after the last one. If the process is killed in
-// between, the parked report stays; queued twice, the second changes nothing. storage.ErrDamaged means unreadable
-// content, storage.ErrArchived an archived environment.
+// between, the parked report stays. If it is queued twice, the second one changes nothing. storage.ErrDamaged means
+// unreadable content, storage.ErrArchived an archived environment.
 func (p *Parked) Retry(ctx context.Context, parked *environments.WaitingReport) (arrival int64, err error) {
 	processed, err := p.processed(ctx, parked)
 	if err != nil {
@@ -95,7 +95,7 @@ func (p *Parked) Retry(ctx context.Context, parked *environments.WaitingReport) 
 	}
 	fresh := environments.WaitingReport{ReportRecord: parked.ReportRecord}
 	fresh.ID = environments.NewReportID()
-	// It gets an object of its own, as that of the parked report goes with it.
+	// It gets a new object, as that of the parked report is deleted with it.
 	if err := p.store.Reports.Pack(ctx, &fresh, &report); err != nil {
 		return 0, err
 	}
@@ -113,7 +113,8 @@ func (p *Parked) Discard(ctx context.Context, parked *environments.WaitingReport
 	return p.store.Reports.Remove(ctx, *parked)
 }
 
-// processed returns up to which arrival number reports are processed or parked. Parked ones above stay, as workers stop at gaps.
+// processed returns up to which arrival number reports are processed or parked. Later parked ones stay: workers stop at
+// gaps.
 func (p *Parked) processed(ctx context.Context, parked *environments.WaitingReport) (int64, error) {
 	head, err := p.store.Heads.Get(ctx, parked.Environment)
 	if err == nil && head.Processed < parked.Arrival {

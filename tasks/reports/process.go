@@ -12,16 +12,16 @@ import (
 // pending is a report that is being processed.
 type pending struct {
 	environments.WaitingReport
-	// last tells that no other one was read that has to be processed after it.
+	// last means that no later report was read.
 	last bool
-	// content is what it reports, once it was unpacked.
+	// content is nil until the report is unpacked.
 	content *snapshot.Report
-	// announced are the entries of the running set for what starts with it.
+	// announced are the entries of the running set for artifacts that start with it.
 	announced []environments.Running
 }
 
 // process processes one report: it loads what the decision depends on, decides, and commits the result. If another
-// worker has committed a snapshot of the same number first, that one is finished and the report is compared with it.
+// worker has stored a snapshot of that number, it completes that one first and compares the report with it.
 func (p *Processor) process(ctx context.Context, h *lease, report *pending) error {
 	for {
 		input, err := p.load(ctx, h.current(), report)

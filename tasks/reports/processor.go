@@ -1,6 +1,6 @@
 // Package reports turns waiting reports into snapshots: Intake accepts a report in the api
-// process, Processor processes those of an environment in a worker, and Sweeper enqueues again
-// what still waits. What a report comes to is decided in evidence/snapshot.
+// process, Processor processes those of an environment in a worker, and Sweeper enqueues waiting
+// reports again. Package evidence/snapshot decides the result of a report.
 package reports
 
 import (
@@ -22,7 +22,7 @@ import (
 const (
 	// batchSize is how many reports are read with one command.
 	batchSize = 16
-	// commitAttempts bounds how often a head is written again after a reporter's write, of one a second.
+	// commitAttempts bounds how often a write of the head is retried. Reporters write the head about once a second.
 	commitAttempts = 10
 )
 
@@ -43,7 +43,7 @@ type Processor struct {
 	countParked func(reason string)
 }
 
-// NewProcessor makes a processor, which tells countParked of each report that it parks.
+// NewProcessor makes a processor, which calls countParked for each report that it parks.
 func NewProcessor(store *app.Store, publisher Publisher, clock evidence.Clock, log *slog.Logger, countParked func(reason string)) *Processor {
 	return &Processor{
 		store: store, publisher: publisher, logical: logical.NewUpdater(store, clock, log), clock: clock, log: log,
@@ -52,7 +52,7 @@ func NewProcessor(store *app.Store, publisher Publisher, clock evidence.Clock, l
 }
 
 // Drain processes all reports that wait in an environment. It returns at once if another worker
-// has the lease: that one looks for further reports after it has released the lease.
+// has the lease: that worker looks for further reports after it has released the lease.
 func (p *Processor) Drain(ctx context.Context, environment string) error {
 	for {
 		more, err := p.drainOnce(ctx, environment)
@@ -65,7 +65,7 @@ func (p *Processor) Drain(ctx context.Context, environment string) error {
 	}
 }
 
-// drainOnce takes the lease, processes what waits, releases the lease, and tells whether more has come.
+// drainOnce takes the lease, processes the waiting reports, releases the lease, and reports whether others have come.
 func (p *Processor) drainOnce(ctx context.Context, environment string) (more bool, err error) {
 	h, err := p.acquireLease(ctx, environment)
 	if err != nil || h == nil {
@@ -78,7 +78,7 @@ func (p *Processor) drainOnce(ctx context.Context, environment string) (more boo
 	return p.store.Reports.Exists(ctx, environment, h.head.Processed+1)
 }
 
-// processAll processes what waits, one batch after the other. The last write releases the lease.
+// processAll processes the waiting reports in batches. The last write releases the lease.
 func (p *Processor) processAll(ctx context.Context, h *lease) error {
 	for {
 		records, err := p.store.Reports.NextPending(ctx, h.head.Environment, h.head.Processed, batchSize)
@@ -107,7 +107,7 @@ func (p *Processor) processBatch(ctx context.Context, h *lease, records []enviro
 	for i, record := range records {
 		failed, err := p.processOne(ctx, h, record, last && i == len(records)-1)
 		if err != nil {
-			// tasks/orphans deletes what stays. The first error decides what follows.
+			// tasks/orphans deletes objects that remain. The first error is returned.
 			_ = p.removeObjects(ctx, h.head.Environment, done)
 			return err
 		}
@@ -119,8 +119,8 @@ func (p *Processor) processBatch(ctx context.Context, h *lease, records []enviro
 	return p.removeObjects(ctx, h.head.Environment, done)
 }
 
-// removeObjects deletes what processed reports have in the object store. A failure that is not
-// an outage is no reason to stop: it must not count as an attempt of the next report.
+// removeObjects deletes the objects of processed reports. A failure that is not an outage is only
+// logged: it must not count as an attempt of the next report.
 func (p *Processor) removeObjects(ctx context.Context, environment string, done []environments.WaitingReport) error {
 	err := p.store.Reports.RemoveObjects(ctx, done)
 	if err == nil || isOutage(err) || ctx.Err() != nil {

@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// SweepInterval is how often the sweep looks. With job.EnqueueAgain it bounds the wait after a lost task.
+	// SweepInterval is the time between two sweeps. With job.EnqueueAgain it bounds the wait after a lost task.
 	SweepInterval = 2 * time.Second
 	// sweepLease elects the one worker that sweeps.
 	sweepLease = "sweep"
 )
 
-// Sweeper enqueues again what still waits: Redis may have lost its task, or a worker may have been killed.
+// Sweeper enqueues waiting reports again: Redis may have lost their tasks, or a worker may have been killed.
 type Sweeper struct {
 	store  *app.Store
 	queues relay.Queues
@@ -37,7 +37,7 @@ func NewSweeper(store *app.Store, queues relay.Queues, clock evidence.Clock, log
 		intake: NewIntake(store, nil, nil, clock, 0)}
 }
 
-// Sweep looks once, if this process is the elected one.
+// Sweep does one sweep, if this process is the elected one.
 func (s *Sweeper) Sweep(ctx context.Context) error {
 	elected, err := s.store.Leases.Acquire(ctx, sweepLease, s.holder, 3*SweepInterval)
 	if err != nil || !elected {
@@ -58,7 +58,7 @@ func (s *Sweeper) Sweep(ctx context.Context) error {
 	}
 }
 
-// sweep is one look.
+// sweep is the state of one sweep.
 type sweep struct {
 	at   float64 // Unix seconds
 	seen map[waiting]bool
@@ -66,8 +66,7 @@ type sweep struct {
 	room map[*job.Kind]int
 }
 
-// waiting is what waits in an environment. Reports and evaluations have tasks of their own, as workers of different queues
-// serve them.
+// waiting identifies a task for an environment. Reports and evaluations have separate tasks, in different queues.
 type waiting struct {
 	kind        *job.Kind
 	environment string
@@ -105,10 +104,10 @@ func environmentsOf(refs []environments.ReportRef) []string {
 	return storage.Distinct(storage.Map(refs, func(ref environments.ReportRef) string { return ref.Environment }))
 }
 
-// enqueue enqueues a task for what waits, unless so many wait in its queue that no worker keeps up with it: as each sweep
-// numbers its tasks anew, Redis would have to hold more and more of them.
+// enqueue enqueues a task, unless its queue is so long that the workers cannot keep up. Each sweep gives its tasks new
+// ids, so Redis would have to hold more and more of them.
 func (s *Sweeper) enqueue(ctx context.Context, one *sweep, kind *job.Kind, org string, ref environments.ReportRef) error {
-	if _, asked := one.room[kind]; !asked {
+	if _, ok := one.room[kind]; !ok {
 		n, err := s.queues.Waiting(ctx, kind.Queue)
 		if err != nil {
 			return err

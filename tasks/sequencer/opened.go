@@ -10,29 +10,29 @@ import (
 )
 
 const (
-	// searchInterval is after how many seconds the leaves of all times are looked for again.
+	// searchInterval is after how many seconds leaves of all times are searched again.
 	searchInterval = 10.0
-	// searchMargin is how many seconds before the last leaf leaves are looked for otherwise. Processes store leaves a little
-	// after the times that they have, and their clocks differ.
+	// searchMargin is by how many seconds other searches begin before the last leaf. Processes store leaves a little
+	// after the leaves' times, and their clocks differ.
 	searchMargin = 1.0
 )
 
-// opened is a log that this process continues. What it knows is lost with the process, which costs time only.
+// opened is the cached state of a log that this process continues.
 type opened struct {
-	// next is the checkpoint that is to be kept, nil if it is.
+	// next is the checkpoint to store in the object store, nil if it is stored.
 	next atomic.Pointer[logs.Kept]
-	// key is that of the checkpoint that is kept, "" for none, and retained when one was kept from deletion.
+	// key is that of the stored checkpoint, "" for none, and retained when the retention of one was last set.
 	key      string
 	retained time.Time
 
 	mu sync.Mutex
-	// placed is the time of the last leaf that got a place, and searched when leaves of all times were looked for last, in
+	// lastIndexedAt is the time of the last leaf that got an index, searchedAt that of the last search of all times, in
 	// Unix seconds.
-	placed, searched float64
+	lastIndexedAt, searchedAt float64
 }
 
-// open returns the state of a log, nil if the log must not be continued. When this process sees it for the first time, it is
-// compared with the last checkpoint of it that was kept.
+// open returns the state of a log, nil if the log must not be continued. Its first call for a log compares that with
+// the last checkpoint in the object store.
 func (s *Sequencer) open(ctx context.Context, log *logs.Log) (*opened, error) {
 	if known, ok := s.opened.Load(log.Org); ok {
 		return known.(*opened), nil
@@ -53,24 +53,24 @@ func (s *Sequencer) open(ctx context.Context, log *logs.Log) (*opened, error) {
 	return known.(*opened), nil
 }
 
-// since returns from which time on leaves are to be looked for, 0 for all times.
+// since returns the time from which leaves are to be searched, 0 for all times.
 func (o *opened) since(now float64) float64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if now < o.searched || now >= o.searched+searchInterval {
+	if now < o.searchedAt || now >= o.searchedAt+searchInterval {
 		return 0
 	}
-	return max(0, o.placed-searchMargin)
+	return max(0, o.lastIndexedAt-searchMargin)
 }
 
-func (o *opened) notePlaced(at float64) {
+func (o *opened) setIndexed(at float64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.placed = max(o.placed, at)
+	o.lastIndexedAt = max(o.lastIndexedAt, at)
 }
 
-func (o *opened) noteSearched(at float64) {
+func (o *opened) setSearched(at float64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.searched = at
+	o.searchedAt = at
 }

@@ -1,5 +1,4 @@
-// Package sequencer gives what is to be logged its places in the transparency logs, and signs checkpoints of them (in a
-// worker).
+// Package sequencer gives leaves their indexes in the transparency logs, and signs checkpoints (in a worker).
 package sequencer
 
 import (
@@ -19,8 +18,8 @@ import (
 // signInterval is how long a log is not signed again after a checkpoint.
 const signInterval = time.Second
 
-// Sequencer works on the log of one organization at a time. Several may work on the same one: each place is given by the
-// insertion of a document, and all else follows from these.
+// Sequencer continues the log of one organization at a time. Several may continue the same log: the insertion of a
+// document gives each index, and everything else is computed from these documents.
 type Sequencer struct {
 	logs  *logs.Logs
 	keys  translog.Keys
@@ -42,13 +41,13 @@ func New(of *logs.Logs, keys translog.Keys, names Names, host string, clock evid
 	return &Sequencer{logs: of, keys: keys, names: names, host: host, clock: clock}
 }
 
-// Sequence gives places to all leaves of an organization that have none, and signs a checkpoint if one is due. It does nothing
-// on a log that must not be continued.
+// Sequence gives indexes to all leaves of an organization without one, and signs a checkpoint if one is due. It does
+// nothing to a log that must not be continued.
 func (s *Sequencer) Sequence(ctx context.Context, org string) error {
 	for {
 		log, err := s.begin(ctx, org)
 		if err != nil {
-			// What is to be logged may be left from the creation of an organization that failed.
+			// The creation of an organization may have failed and left leaves.
 			return storage.IgnoreMissing(err)
 		}
 		state, err := s.open(ctx, &log.Value)
@@ -57,7 +56,7 @@ func (s *Sequencer) Sequence(ctx context.Context, org string) error {
 		}
 		r := &run{Sequencer: s, state: state, log: log}
 		err = r.work(ctx)
-		// Another sequencer was first: this one continues behind what it did.
+		// Another sequencer was first: this one continues after it.
 		if !errors.Is(err, storage.ErrMoved) && !errors.Is(err, storage.ErrExists) {
 			return err
 		}
@@ -92,7 +91,7 @@ func (r *run) work(ctx context.Context) error {
 	if err := r.finish(ctx); err != nil {
 		return err
 	}
-	if err := r.place(ctx); err != nil || r.signed() {
+	if err := r.index(ctx); err != nil || r.signed() {
 		return err
 	}
 	if wait := r.untilDue(); wait > 0 {
@@ -101,7 +100,7 @@ func (r *run) work(ctx context.Context) error {
 			return ctx.Err() // the next sequencer signs
 		case <-time.After(wait):
 		}
-		if err := r.place(ctx); err != nil || r.signed() {
+		if err := r.index(ctx); err != nil || r.signed() {
 			return err
 		}
 	}
@@ -112,8 +111,7 @@ func (r *run) work(ctx context.Context) error {
 // signed reports whether the last checkpoint has all entries.
 func (r *run) signed() bool { return r.log.Value.Signed == r.log.Value.Tree.Size }
 
-// finish adds what was given a place already, by another sequencer or one that was killed. Whoever then reads the leaves
-// without a place finds none of these.
+// finish adds leaves that another or a killed sequencer gave an index. Then pending does not return them.
 func (r *run) finish(ctx context.Context) error {
 	for {
 		leaves, err := r.logs.Placed(ctx, r.log.Value.Org, r.log.Value.Tree.Size)
@@ -126,8 +124,8 @@ func (r *run) finish(ctx context.Context) error {
 	}
 }
 
-// place gives places to all leaves that had none when it was called.
-func (r *run) place(ctx context.Context) error {
+// index gives indexes to all leaves that had none when it was called.
+func (r *run) index(ctx context.Context) error {
 	for {
 		now := evidence.Seconds(r.clock())
 		found, err := r.pending(ctx, now)
@@ -139,34 +137,34 @@ func (r *run) place(ctx context.Context) error {
 			return err
 		}
 		for len(leaves) > 0 {
-			// What is placed with one command is within one bundle.
+			// The leaves of one command are within one bundle.
 			room := translog.Width - int(r.log.Value.Tree.Size%translog.Width)
-			placed := leaves[:min(room, len(leaves))]
-			if err := r.add(ctx, &logs.Change{Leaves: placed}); err != nil {
+			some := leaves[:min(room, len(leaves))]
+			if err := r.add(ctx, &logs.Change{Leaves: some}); err != nil {
 				return err
 			}
-			leaves = leaves[len(placed):]
+			leaves = leaves[len(some):]
 		}
-		// By the clock of another process, a leaf may be of the future: leaves before it are still to come.
-		r.state.notePlaced(min(found[len(found)-1].At, now))
+		// By the clock of another process, a leaf may be of the future, and earlier leaves may still come.
+		r.state.setIndexed(min(found[len(found)-1].At, now))
 		if len(found) < storage.MaxMany {
 			return nil // those that were stored meanwhile wake a sequencer again
 		}
 	}
 }
 
-// pending returns the oldest leaves without a place. Databases keep what was deleted for a while, so that it takes long to
-// look at all times: this is done every searchInterval, and recent times are looked at otherwise.
+// pending returns the oldest leaves without an index. Databases keep deleted entries for a while, so a search of all
+// times is slow: it is made every searchInterval, and otherwise one of recent times.
 func (r *run) pending(ctx context.Context, now float64) ([]logs.Leaf, error) {
 	since := r.state.since(now)
 	leaves, err := r.logs.Pending(ctx, r.log.Value.Org, since, storage.MaxMany)
 	if err == nil && since == 0 && len(leaves) < storage.MaxMany {
-		r.state.noteSearched(now)
+		r.state.setSearched(now)
 	}
 	return leaves, err
 }
 
-// add gives leaves the next places, adds them to the tree, and stores the tiles and the bundle that they make full.
+// add gives leaves the next indexes, adds them to the tree, and stores the tiles and the bundle that they complete.
 func (r *run) add(ctx context.Context, change *logs.Change) error {
 	next := r.log.Value
 	next.Tree = next.Tree.Clone()
@@ -207,7 +205,7 @@ func (s *Sequencer) putBundle(ctx context.Context, log *logs.Log, texts [][]byte
 	return s.logs.PutPart(ctx, log.Org, part, translog.Bundle(texts))
 }
 
-// commit replaces the log by its next state, and signs that if it is to.
+// commit replaces the log by its next state, signed if sign is set.
 func (r *run) commit(ctx context.Context, next *logs.Log, change *logs.Change, sign bool) error {
 	if sign {
 		signed, err := r.keys.Sign(next.Origin, &next.Tree)
@@ -234,7 +232,7 @@ func (r *run) commit(ctx context.Context, next *logs.Log, change *logs.Change, s
 	return nil
 }
 
-// untilDue is how long the log is not to be signed yet. The clock may have been set back since it was.
+// untilDue returns the time until the next signature is due. The clock may have been set back since the last one.
 func (r *run) untilDue() time.Duration {
 	since := evidence.Seconds(r.clock()) - r.log.Value.SignedAt
 	if since < 0 || since >= signInterval.Seconds() {
@@ -244,16 +242,15 @@ func (r *run) untilDue() time.Duration {
 }
 
 const (
-	// KeepInterval is how often the last checkpoints of logs are to be kept in the object store.
+	// KeepInterval is how often the last checkpoints of logs are stored in the object store.
 	KeepInterval = 5 * time.Second
-	// retainInterval is how often one of them is kept from deletion, and retainDays for how many days at most. The others are
-	// replaced a moment later.
+	// retainInterval is how often the retention of one of them is set, retainDays its maximum. The others are replaced.
 	retainInterval = 24 * time.Hour
 	retainDays     = 30
 )
 
-// Keep stores the last checkpoints of the logs that were signed since in the object store. Without any it does nothing. It is
-// called by one goroutine. What fails for one organization does not keep the others waiting, but for an outage.
+// Keep stores the last checkpoints of newly signed logs in the object store. One goroutine calls it. An error of one
+// organization does not stop the others, unless it is an outage.
 func (s *Sequencer) Keep(ctx context.Context, retention *retention.Retention) error {
 	var faults []error
 	s.opened.Range(func(org, log any) bool {

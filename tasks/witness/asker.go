@@ -27,7 +27,7 @@ const timeLimit = 5 * time.Second
 
 var errFork = errors.New("the log here is a fork of the one that the witness has cosigned")
 
-// Asker asks witnesses.
+// Asker requests cosignatures of witnesses.
 type Asker struct {
 	logs      *logs.Logs
 	witnesses config.Witnesses
@@ -37,12 +37,12 @@ type Asker struct {
 	count     func(witness, reason string)
 }
 
-// New makes an asker of witnesses. count is told of each that has not cosigned, with the reason "fork" or "failed".
+// New makes an asker. count is called for each witness that has not cosigned, with the reason "fork" or "failed".
 func New(of *logs.Logs, witnesses config.Witnesses, client *http.Client, clock evidence.Clock, log *slog.Logger, count func(witness, reason string)) *Asker {
 	return &Asker{logs: of, witnesses: witnesses, client: client, clock: clock, log: log, count: count}
 }
 
-// Ask asks, at the same time, the witnesses that have not cosigned the last checkpoint of an organization's log and whose
+// Ask concurrently asks the witnesses that have not cosigned the last checkpoint of an organization's log and whose
 // pause after a failure is over. Each cosignature is published when it arrives.
 func (a *Asker) Ask(ctx context.Context, org string) error {
 	log, err := a.logs.Get(ctx, org)
@@ -58,7 +58,7 @@ func (a *Asker) Ask(ctx context.Context, org string) error {
 	return group.Wait()
 }
 
-// ask asks a witness, unless its pause is not over, and records what became of it.
+// ask asks a witness whose pause is over, and records the outcome.
 func (a *Asker) ask(ctx context.Context, log *logs.Log, witness *config.Witness, known logs.Witness) error {
 	name, signature := witness.Key.Name(), ""
 	if known.Retry <= evidence.Seconds(a.clock()) {
@@ -74,7 +74,7 @@ func (a *Asker) ask(ctx context.Context, log *logs.Log, witness *config.Witness,
 	return a.logs.Witnessed(ctx, log.Org, log.Signed, name, known, signature, a.witnesses.Names())
 }
 
-// report tells operators that a witness has not cosigned.
+// report counts and logs that a witness has not cosigned.
 func (a *Asker) report(log *logs.Log, name string, err error) {
 	entry := a.log.With("witness", name, "origin", log.Origin, "size", log.Signed, "error", err.Error())
 	if errors.Is(err, errFork) {
@@ -86,8 +86,8 @@ func (a *Asker) report(log *logs.Log, name string, err error) {
 	entry.Warn("a witness has not cosigned a checkpoint and will be asked again")
 }
 
-// cosign returns the line of a witness's signature of the last checkpoint of a log. The witness should have cosigned a size
-// last; if it answers that it was another one, it is asked once more.
+// cosign returns the line of a witness's signature of the last checkpoint of a log. size is the last one that the
+// witness cosigned, as far as is known; if it answers with another one, it is asked once more.
 func (a *Asker) cosign(ctx context.Context, log *logs.Log, witness *config.Witness, size int64) (string, error) {
 	for range 2 {
 		signature, known, err := a.post(ctx, log, witness, size)
@@ -102,8 +102,8 @@ func (a *Asker) cosign(ctx context.Context, log *logs.Log, witness *config.Witne
 	return "", overtaken(size)
 }
 
-// ahead is the error for a witness that has cosigned a size above that of a log. Another worker may have asked it for a later
-// checkpoint since the log was read. Without such a checkpoint, the log is a fork.
+// ahead is the error for a witness that has cosigned a size above that of a log. Another worker may have asked it for a
+// later checkpoint since the log was read. Without such a checkpoint, the log is a fork.
 func (a *Asker) ahead(ctx context.Context, log *logs.Log, size int64) error {
 	current, err := a.logs.Get(ctx, log.Org)
 	switch {
@@ -119,8 +119,8 @@ func overtaken(size int64) error {
 	return fmt.Errorf("the witness has cosigned %d entries meanwhile", size)
 }
 
-// post sends the last checkpoint of a log with the proof that it has all entries of an earlier one. It returns the line of
-// the signature or, if the witness has cosigned another size last, "" and that size.
+// post sends the last checkpoint of a log with the proof that it has all entries of an earlier one. It returns the line
+// of the signature or, if the witness has cosigned another size last, "" and that size.
 func (a *Asker) post(ctx context.Context, log *logs.Log, witness *config.Witness, size int64) (string, int64, error) {
 	proof, err := a.logs.Consistency(ctx, log, size)
 	if err != nil {

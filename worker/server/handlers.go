@@ -48,9 +48,8 @@ func (s *Server) newMux(m *metrics) *asynq.ServeMux {
 	return mux
 }
 
-// newHandler makes what does the tasks of a kind. A panic becomes an error. It measures every task and writes one
-// line for each that failed, and for each at level debug. What is still to be done after a task that asynq does not
-// repeat is enqueued by the relay.
+// newHandler makes the handler of a kind of tasks. A panic becomes an error. It measures every task and logs each
+// failed one, and the others at level debug. If asynq does not retry a task, the relay enqueues its work again.
 func newHandler(kind *job.Kind, m *metrics, log *slog.Logger, do func(context.Context, *job.Payload) error) asynq.Handler {
 	return asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error {
 		began := time.Now()
@@ -79,7 +78,7 @@ func newHandler(kind *job.Kind, m *metrics, log *slog.Logger, do func(context.Co
 	})
 }
 
-// logger lets asynq speak through slog.
+// logger passes the logs of asynq to slog.
 type logger struct {
 	log *slog.Logger
 }
@@ -89,5 +88,5 @@ func (l *logger) Info(args ...any)  { l.log.Info(fmt.Sprint(args...)) }
 func (l *logger) Warn(args ...any)  { l.log.Warn(fmt.Sprint(args...)) }
 func (l *logger) Error(args ...any) { l.log.Error(fmt.Sprint(args...)) }
 
-// Fatal is logged as an error: whether the process ends is decided in main.
+// Fatal is logged as an error: main decides whether the process ends.
 func (l *logger) Fatal(args ...any) { l.log.Error(fmt.Sprint(args...)) }

@@ -22,29 +22,29 @@ import (
 )
 
 const (
-	// logInterval is how long a fact waits at most until a worker is told to log it.
+	// logInterval bounds the time until the task that logs a fact is enqueued.
 	logInterval = time.Second
-	// logPause is how long facts are collected in a process that is woken by each of them.
+	// logPause is how long facts are collected in a process that each of them wakes.
 	logPause = 500 * time.Millisecond
-	// existingPause is how long the search for facts without leaves rests after it has failed, and existingInterval otherwise.
+	// existingPause is the pause of the search for facts without leaves after a failure, else existingInterval.
 	existingPause    = 10 * time.Second
 	existingInterval = time.Hour
-	// haltedInterval is how often the log of the worker says which logs it does not continue.
+	// haltedInterval is how often the worker logs which transparency logs it does not continue.
 	haltedInterval = time.Hour
 )
 
-// logging is what writes the transparency logs.
+// logging writes the transparency logs.
 type logging struct {
 	process   *process.Process
 	relay     *relay.Relay
 	sequencer *sequencer.Sequencer
-	// complete tells that all facts of earlier versions have leaves: they come first in the log.
+	// complete means that all facts of earlier versions have leaves: they come first in the log.
 	complete atomic.Bool
-	// warned is when it was logged that logs are not continued.
+	// warned is when it was last logged that logs are not continued.
 	warned time.Time
 }
 
-// newLogging returns nil without a key, for then nothing is logged.
+// newLogging returns nil without a key: then nothing is logged.
 func newLogging(p *process.Process, keys translog.Keys) (*logging, error) {
 	if len(keys) == 0 {
 		p.Log.Info("nothing is logged: there is no ATTESTRY_LOG_KEY_FILE")
@@ -62,7 +62,7 @@ func newLogging(p *process.Process, keys translog.Keys) (*logging, error) {
 	return l, nil
 }
 
-// addExisting gives leaves to the facts of earlier versions, and from then on to those whose leaves were lost.
+// addExisting adds the leaves of facts of earlier versions, then repeatedly leaves that were lost.
 func (l *logging) addExisting(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := goroutine.Recovered(func() error { return l.addAllExisting(ctx) }); err != nil {
@@ -85,7 +85,7 @@ func (l *logging) addAllExisting(ctx context.Context) error {
 	return nil
 }
 
-// enqueue has facts logged that wait.
+// enqueue enqueues the tasks that log waiting facts.
 func (l *logging) enqueue(ctx context.Context) error {
 	if !l.complete.Load() {
 		return nil
@@ -97,7 +97,7 @@ func (l *logging) enqueue(ctx context.Context) error {
 	return err
 }
 
-// keep keeps the last checkpoints in the object store, and says which logs are not continued.
+// keep stores the last checkpoints in the object store, and logs which transparency logs are not continued.
 func (l *logging) keep(ctx context.Context) error {
 	now, halted := l.process.Clock(), l.process.Store.Logs.Halted()
 	if halted != "" && now.Sub(l.warned) >= haltedInterval {
@@ -116,7 +116,7 @@ func (l *logging) keepLast(ctx context.Context) {
 	}
 }
 
-// lag is NaN if the database is away.
+// lag is NaN if the database is unreachable.
 func (l *logging) lag() float64 {
 	ctx, cancel := context.WithTimeout(context.Background(), jobsTimeout)
 	defer cancel()
@@ -127,7 +127,7 @@ func (l *logging) lag() float64 {
 	return lag
 }
 
-// cosigning is what has witnesses cosign the transparency logs.
+// cosigning requests cosignatures of the transparency logs.
 type cosigning struct {
 	relay *relay.Relay
 	asker *witness.Asker

@@ -22,7 +22,7 @@ type metrics struct {
 	most     *prometheus.Desc
 	latency  *prometheus.Desc
 	tasks    *tasks.Enqueuer
-	// concurrency is how many tasks of each queue this process does at once.
+	// concurrency is how many tasks of each queue this process runs at once.
 	concurrency map[string]int
 }
 
@@ -46,15 +46,14 @@ func newMetrics(p *process.Process) *metrics {
 	return m
 }
 
-// newParkedCounter counts the reports that this process has parked, by the class of the reason. Each is kept with its
-// reason, and is a line in the log.
+// newParkedCounter counts the reports that this process has parked, by the class of the reason.
 func newParkedCounter(p *process.Process) (count func(reason string)) {
 	counter := promauto.With(p.Metrics).NewCounterVec(prometheus.CounterOpts{
 		Name: "attestry_reports_given_up_total",
 		Help: "How many reports could not be processed, however often that was tried, and were parked, by kind of reason.",
 	}, []string{"reason"})
 	for _, reason := range reports.ParkedReasons {
-		counter.WithLabelValues(reason) // is there from the start, so that a rise from nothing shows in a rate
+		counter.WithLabelValues(reason) // exists from the start, so that a rate shows the first increase
 	}
 	return func(reason string) { counter.WithLabelValues(reason).Inc() }
 }
@@ -66,19 +65,18 @@ func (m *metrics) Describe(descriptions chan<- *prometheus.Desc) {
 	descriptions <- m.latency
 }
 
-// Collect asks Redis for the state of the served queues, and counts what this process does itself. A Redis that is
-// away gives no values of its own.
+// Collect reads the state of the served queues from Redis, if that is reachable, and adds the tasks in this process.
 func (m *metrics) Collect(values chan<- prometheus.Metric) {
 	var failed error
 	for queue, most := range m.concurrency {
 		values <- prometheus.MustNewConstMetric(m.most, prometheus.GaugeValue, float64(most), queue, "active")
 		values <- prometheus.MustNewConstMetric(m.most, prometheus.GaugeValue, relay.MaxWaiting, queue, "pending")
 		states := map[string]int{}
-		if waiting, underWay, ok := m.tasks.Here(queue); ok {
-			states["pending"], states["active"] = waiting, underWay
+		if waiting, running, ok := m.tasks.Here(queue); ok {
+			states["pending"], states["active"] = waiting, running
 		}
 		if failed == nil {
-			// After one failure the others would keep the scrape waiting as long again.
+			// After one failure each other queue would delay the scrape as long again.
 			failed = m.collectQueue(queue, states, values)
 		}
 		for state, n := range states {
@@ -106,7 +104,7 @@ func (m *metrics) collectQueue(queue string, states map[string]int, values chan<
 // jobsTimeout bounds how long a scrape waits for the database.
 const jobsTimeout = 5 * time.Second
 
-// jobCollector counts durable work by kind and state when it is asked: four commands for each kind.
+// jobCollector counts durable work by kind and state at each scrape, with four commands for each kind.
 type jobCollector struct {
 	jobs   *prometheus.Desc
 	counts map[*job.Kind]func(context.Context) (map[job.Stage]int64, error)
@@ -130,7 +128,7 @@ func registerJobCollector(p *process.Process) {
 // Describe names the metric.
 func (c *jobCollector) Describe(descriptions chan<- *prometheus.Desc) { descriptions <- c.jobs }
 
-// Collect counts. A database that is away gives no values.
+// Collect counts. An unreachable database gives no values.
 func (c *jobCollector) Collect(values chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), jobsTimeout)
 	defer cancel()

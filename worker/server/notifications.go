@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// notificationInterval is how long an event waits at most until a worker is told of it.
+	// notificationInterval bounds the time until the task of an event is enqueued.
 	notificationInterval = 500 * time.Millisecond
 	// relayLease elects the one worker that enqueues notifications.
 	relayLease = "notifications"
 )
 
-// notifier is what tells the targets of actions.
+// notifier notifies the targets of actions.
 type notifier struct {
 	relay     *relay.Relay
 	fanout    *notification.Fanout

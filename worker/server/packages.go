@@ -14,20 +14,19 @@ import (
 	"attestry/tasks/relay"
 )
 
-// packager is what assembles audit packages.
+// packager assembles audit packages.
 type packager struct {
 	relay *relay.Relay
-	// covered enqueues the packages that waited for a checkpoint, in a process that is woken by it.
+	// covered enqueues packages that waited for a checkpoint, in a process that the checkpoint wakes.
 	covered   *relay.Relay
 	assembler *auditpackage.Assembler
 	cleaner   *auditpackage.Cleaner
 }
 
-// packageInterval is how long a package waits at most until a worker is told of it.
+// packageInterval bounds the time until the task of a package is enqueued.
 const packageInterval = 250 * time.Millisecond
 
-// everyWorker lets all workers enqueue packages: somebody waits for them, and must not wait until another one is
-// elected.
+// everyWorker lets all workers enqueue packages: a client waits for them, and must not wait for an election.
 func everyWorker(context.Context) (bool, error) { return true, nil }
 
 func newPackager(p *process.Process, address links.Links, keys translog.Keys) *packager {
@@ -43,7 +42,7 @@ func newPackager(p *process.Process, address links.Links, keys translog.Keys) *p
 	}
 }
 
-// enqueueCovered has the packages assembled that waited for a checkpoint, once the attempts that came before it are due again.
+// enqueueCovered enqueues packages that waited for a checkpoint, once their next attempts are due.
 func (p *packager) enqueueCovered(ctx context.Context) error {
 	pause(ctx, auditpackage.CoverPause)
 	return p.covered.Relay(ctx)

@@ -15,15 +15,13 @@ import (
 
 const (
 	reconcileInterval = 30 * time.Second
-	// reconcileAge is how old a fact must be before its aggregates are taken to have
-	// been left behind: no request, and no write that outlives one, takes so long.
+	// reconcileAge is how old a fact must be before it is reconciled: no request and no write takes that long.
 	reconcileAge = time.Minute
 	// reconcileLease elects the one worker that reconciles.
 	reconcileLease = "reconcile"
 )
 
-// reconciler finishes what processes that were killed had begun to record: no
-// client was told that it is stored, but some of it is.
+// reconciler completes writes of killed processes, which no client got an answer to.
 type reconciler struct {
 	process *process.Process
 	holder  string
@@ -40,8 +38,7 @@ func newReconciler(p *process.Process) *reconciler {
 	}
 }
 
-// reconcile looks once, if this process is the elected one. What fails for one
-// organization does not keep the others waiting.
+// reconcile does one pass, if this process is the elected one. An error of one organization does not stop the others.
 func (r *reconciler) reconcile(ctx context.Context) error {
 	elected, err := r.process.Store.Leases.Acquire(ctx, reconcileLease, r.holder, 3*reconcileInterval)
 	if err != nil || !elected {
@@ -49,11 +46,11 @@ func (r *reconciler) reconcile(ctx context.Context) error {
 	}
 	before := evidence.Seconds(r.process.Clock().Add(-reconcileAge))
 	settled, err := r.process.Store.Trails.SettleBefore(ctx, before)
-	r.note("trails", "", settled)
+	r.count("trails", "", settled)
 	faults := []error{err}
 	err = r.process.Store.Tenancy.EachOrganization(ctx, func(org *evidence.Organization) error {
 		applied, err := r.process.Store.Recorder.Reconcile(ctx, org.ID, before)
-		r.note("facts", org.ID, applied)
+		r.count("facts", org.ID, applied)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("organization %s: %w", org.ID, err))
 		}
@@ -62,7 +59,7 @@ func (r *reconciler) reconcile(ctx context.Context) error {
 	return errors.Join(append(faults, err)...)
 }
 
-func (r *reconciler) note(kind, org string, n int) {
+func (r *reconciler) count(kind, org string, n int) {
 	if n == 0 {
 		return
 	}

@@ -1,4 +1,4 @@
-// Package server is the worker: it serves the queues it is told to and runs the periodic jobs.
+// Package server is the worker: it serves the configured queues and runs the periodic jobs.
 package server
 
 import (
@@ -27,17 +27,16 @@ import (
 )
 
 const (
-	// taskCheckInterval is how long an idle worker sleeps between looks at its
-	// queues; at asynq's own second, a report would wait half of one.
+	// taskCheckInterval is how often an idle worker polls its queues. asynq's default would delay a report by half a
+	// second.
 	taskCheckInterval = 20 * time.Millisecond
-	// delayedCheckInterval is how often tasks that are due again are moved.
+	// delayedCheckInterval is how often due retries are moved to their queues.
 	delayedCheckInterval = time.Second
-	// aloneInterval is the shortest interval of periodic jobs in a process that is woken when there is something to do.
+	// aloneInterval is the shortest interval of periodic jobs in a process that writes wake.
 	aloneInterval = 5 * time.Second
-	// aloneCheckInterval takes the place of taskCheckInterval there. asynq sleeps up to one and a half times
-	// as long, also when it is told to stop.
+	// aloneCheckInterval replaces taskCheckInterval there. asynq sleeps up to 1.5 times as long, even when it stops.
 	aloneCheckInterval = time.Second
-	// wakePause is how long a job that was woken rests before it can be woken again.
+	// wakePause is the pause before a job can be woken again.
 	wakePause = 20 * time.Millisecond
 )
 
@@ -102,8 +101,7 @@ func newCollectors(p *process.Process) []*orphans.Collector {
 	return collectors
 }
 
-// newServers makes what serves the queues of the settings: a server for each, so that the tasks of
-// one queue never take up all that could run tasks of another.
+// newServers makes a server for each queue of the settings, so that tasks of one queue never block those of another.
 func newServers(p *process.Process) []*asynq.Server {
 	if p.Written != nil {
 		return []*asynq.Server{newServer(p, p.Settings.Worker.Concurrency, p.Settings.Worker.Queues)}
@@ -115,7 +113,7 @@ func newServers(p *process.Process) []*asynq.Server {
 	return servers
 }
 
-// concurrencyOf is how many tasks of each queue run at once.
+// concurrencyOf returns how many tasks of each queue run at once.
 func concurrencyOf(settings *config.Worker) map[string]int {
 	queues := settings.Queues
 	shared := queues[job.QueueReports] + queues[job.QueueCompliance]
@@ -147,7 +145,7 @@ func newServer(p *process.Process, concurrency int, queues map[string]int) *asyn
 	})
 }
 
-// Run works until the context ends, then lets the tasks under way end.
+// Run works until the context ends, then waits for running tasks.
 func (s *Server) Run(ctx context.Context) error {
 	for i, server := range s.servers {
 		if err := server.Start(s.mux); err != nil {
@@ -156,7 +154,7 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 	}
 	if s.logging != nil {
-		defer s.logging.keepLast(ctx) // what the tasks under way have signed
+		defer s.logging.keepLast(ctx) // those that running tasks have signed
 	}
 	if s.process.Written != nil {
 		stop := s.process.Tasks.WorkHere(s.mux, concurrencyOf(&s.process.Settings.Worker))
@@ -196,13 +194,13 @@ func (s *Server) Run(ctx context.Context) error {
 	return err
 }
 
-// shutDown lets the tasks under way end.
+// shutDown stops servers after their running tasks.
 func shutDown(servers []*asynq.Server) {
 	var group goroutine.Group
 	for _, server := range servers {
 		group.Go(func() error { server.Shutdown(); return nil })
 	}
-	_ = group.Wait() // a server that panics does not keep the others from ending
+	_ = group.Wait() // a panic of one server does not stop the others
 }
 
 // repeat runs a periodic job until the context ends, and in between when it is woken.
@@ -217,7 +215,7 @@ func (s *Server) repeat(ctx context.Context, interval time.Duration, wake <-chan
 		case <-wake:
 			ticker.Reset(interval)
 		}
-		// Of a wake and an end that come together, select may choose the wake.
+		// If both are ready, select may choose the wake instead of the end.
 		if ctx.Err() != nil {
 			return
 		}

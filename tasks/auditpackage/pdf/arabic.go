@@ -14,8 +14,8 @@ const (
 	tatweel   = '\u0640'
 )
 
-// arabicLetter is a letter's isolated form, and how many forms there are from it on: an isolated and a final form, perhaps
-// an initial and a medial one, or only the first.
+// arabicLetter is a letter's isolated form, and how many forms there are from it on: an isolated and a final form,
+// perhaps an initial and a medial one, or only the first.
 type arabicLetter struct {
 	isolated rune
 	forms    int
@@ -60,7 +60,7 @@ func joinArabic(chars []rune) []rune {
 	return joined
 }
 
-// neighbour is the next character in a direction that is no mark, 0 if there is none.
+// neighbour returns the next character in a direction that is not a mark, 0 if there is none.
 func neighbour(chars []rune, at, step int) rune {
 	for at += step; at >= 0 && at < len(chars); at += step {
 		if !unicode.Is(unicode.Mn, chars[at]) {
@@ -70,7 +70,7 @@ func neighbour(chars []rune, at, step int) rune {
 	return 0
 }
 
-// connectsForward reports whether a character is joined with the letter behind it.
+// connectsForward reports whether a character is joined with the letter after it.
 func connectsForward(char rune) bool { return char == tatweel || arabicLetters[char].forms == 4 }
 
 // connectsBack reports whether a character is joined with the letter before it.

@@ -35,7 +35,7 @@ func artifactOrigin(record *evidence.ArtifactRecord) cell {
 	}
 }
 
-// artifactResult says who reported an artifact, and its status, "" if a later report replaced it.
+// artifactResult returns who reported an artifact, and its status, "" if a later report replaced it.
 func artifactResult(record *evidence.ArtifactRecord, status evidence.Status) cell {
 	verdict := statusText(status)
 	if status == "" {

@@ -18,23 +18,23 @@ const (
 	maxTargets = 20
 )
 
-// Attestation is what the report shows of an attestation: shortened, and without payload, to need little memory.
+// Attestation is the part of an attestation that the report shows, shortened and without payload to save memory.
 type Attestation struct {
 	evidence.Attestation
-	// OmittedTargets is how many it has beside Targets.
+	// OmittedTargets is how many targets it has besides Targets.
 	OmittedTargets int
 	// Path is that of its file of evidence in the package.
 	Path string
-	// Lost tells that the object store no longer has the file as it was stored.
+	// Lost means that the object store no longer has the file as it was stored.
 	Lost bool
-	// Summary sums up the payload in short lines.
+	// Summary summarizes the payload in short lines.
 	Summary []string
-	// PullRequests are the first of those that were found.
+	// PullRequests are the first pull requests that were found.
 	PullRequests []PullRequest
 }
 
-// NewAttestation reduces an attestation to what the report shows of it. path is that of its
-// evidence file in the package, and lost tells that the package does not have the file.
+// NewAttestation reduces an attestation to its part in the report. path is that of its evidence file in the package,
+// and lost means that the package does not have the file.
 func NewAttestation(a *evidence.Attestation, path string, lost bool) Attestation {
 	reduced := Attestation{
 		Attestation: evidence.Attestation{

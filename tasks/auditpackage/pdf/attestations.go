@@ -69,7 +69,7 @@ func (r *report) details(a *Attestation) cell {
 	return append(cell, smallText("Id "+a.ID))
 }
 
-// version names a version behind its subject, unless it is 0.
+// version names a version after its subject, unless it is 0.
 func version(number int) string {
 	if number == 0 {
 		return ""

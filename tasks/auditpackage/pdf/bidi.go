@@ -16,9 +16,9 @@ const (
 	unknownLevel = -1
 )
 
-// reorder returns the glyphs of a line in order from left to right. It follows the Unicode Bidirectional Algorithm, but
-// for belongs, for lines that run from left to right as a whole, as all of a report do, and that have no characters
-// that change the direction: those are shown as code points. Each line is put in order by itself.
+// reorder returns the glyphs of a line in visual order. It follows the Unicode Bidirectional Algorithm, except for
+// belongs, for left-to-right lines, as all lines of a report are, without characters that change the direction: those
+// are shown as code points. Each line is reordered separately.
 func reorder(line []glyph) []glyph {
 	if !slices.ContainsFunc(line, func(one glyph) bool { return isRightToLeft(classOf(one)) }) {
 		return line
@@ -70,9 +70,9 @@ func levelsOf(line []glyph) []int {
 	return levels
 }
 
-// belongs reports whether a number behind text from right to left is part of it: such text follows, or nothing that
-// ends a name is between them. By the algorithm all such numbers are part of it; but a report puts names into English
-// sentences, the numbers of which must not be drawn to the name before.
+// belongs reports whether a number after right-to-left text is part of it: such text follows, or nothing that ends a
+// name is between them. By the algorithm all such numbers are part of it. But a report has names within English
+// sentences, whose numbers must not be moved to the name before.
 func belongs(line []glyph, at int) bool {
 	next := slices.IndexFunc(line[at:], func(one glyph) bool { return classOf(one) == bidi.L || isRightToLeft(classOf(one)) })
 	if next >= 0 && isRightToLeft(classOf(line[at+next])) {
@@ -154,7 +154,7 @@ func fillNeutral(levels []int) {
 }
 
 // reverseFrom reverses each sequence of glyphs of at least a level, together with their
-// levels. Marks stay behind their characters, as fonts draw them over what was drawn before.
+// levels. Marks stay after their characters, as fonts draw them over what was drawn before.
 func reverseFrom(line []glyph, levels []int, level int) {
 	for start := 0; start < len(line); start++ {
 		end := start
@@ -168,7 +168,7 @@ func reverseFrom(line []glyph, levels []int, level int) {
 	}
 }
 
-// restoreMarks puts marks, which a reversal has put before their character, behind it.
+// restoreMarks puts marks, which a reversal has put before their character, after it.
 func restoreMarks(line []glyph, levels []int) {
 	for start := 0; start < len(line); start++ {
 		end := start

@@ -13,7 +13,7 @@ var (
 	pullRequestColumns = []column{{"Pull request", 54}, {"Author and state", 31}, {"Approvers", 30}, {"Merge commit", 59}}
 )
 
-// changes lays out the commits and pull requests that the trail knows of.
+// changes lays out the commits and pull requests of the trail.
 func (r *report) changes() {
 	r.section("Commits and pull requests")
 	if r.Trail.Commit == nil {
@@ -42,7 +42,7 @@ func commitFacts(commit *evidence.GitCommit) []row {
 	return textFact(rows, "Parents", shorten(some(commit.Parents, maxTargets), maxName))
 }
 
-// signature words what the client said of the commit's signature.
+// signature describes the commit's signature, as the client reported it.
 func signature(commit *evidence.GitCommit) string {
 	state := shorten(evidence.Text(commit.SignatureState), maxName)
 	switch {
@@ -126,8 +126,8 @@ const (
 	maxApprovers    = 20
 )
 
-// PullRequest is a pull request that an attestation has found. It has what both versions have in common, see
-// attestation.FoundPullRequestV1 and V2; what is null is "".
+// PullRequest is a pull request that an attestation has found. It has the common fields of
+// attestation.FoundPullRequestV1 and V2; null is "".
 type PullRequest struct {
 	URL         string    `json:"url"`
 	Title       string    `json:"title"`

@@ -45,7 +45,7 @@ func (r *report) verdict() {
 	r.box(string(status), colorOf(status), r.reasons(), "As of "+moment(r.AsOf)+", the time of the latest fact in this package.")
 }
 
-// box places what the report says in short.
+// box places the summary of the report.
 func (l *layout) box(verdict string, in color, reasons []string, remark string) {
 	const inset = 7.0
 	broken := lines([]paragraph{
@@ -63,7 +63,7 @@ func (l *layout) box(verdict string, in color, reasons []string, remark string) 
 	l.y = end + 6
 }
 
-// reasons say in sentences why the trail has its verdict.
+// reasons explains in sentences why the trail has its verdict.
 func (r *report) reasons() []string {
 	var failing, missing, absent []string
 	overridden := 0
@@ -114,7 +114,7 @@ func nameWithin(name, artifact string) string {
 	return name + " of artifact '" + shorten(artifact, maxShownName) + "'"
 }
 
-// lossNote says that the package is not complete.
+// lossNote is the note that the package is incomplete.
 func (r *report) lossNote() {
 	if len(r.Lost) == 0 {
 		return

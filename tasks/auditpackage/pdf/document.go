@@ -1,4 +1,4 @@
-// Package pdf renders the report of a trail as PDF, without I/O and clock.
+// Package pdf renders reports as PDF, without I/O and clock.
 package pdf
 
 import (
@@ -8,7 +8,7 @@ import (
 	"attestry/evidence/compliance"
 )
 
-// Document is what a report is made of. Times are Unix seconds, 0 for unknown.
+// Document is the input of a report. Times are Unix seconds, 0 for unknown.
 type Document struct {
 	Trail audit.TrailDocument
 	// AsOf is the time of the latest fact that the package has.
@@ -18,7 +18,7 @@ type Document struct {
 	// Checksum is the SHA-256, in hex digits, of the member SHA256SUMS of the package.
 	Checksum string
 
-	// Compliance is what was expected and what was found.
+	// Compliance is what the template requires and what was reported.
 	Compliance compliance.Report
 	// Artifacts are all reports of artifacts, older ones too, in order of time.
 	Artifacts []evidence.ArtifactRecord
@@ -29,15 +29,15 @@ type Document struct {
 	// Files is how many files of evidence the attestations have, of FileBytes bytes.
 	Files     int
 	FileBytes int64
-	// Controls are those that exist of the controls that Attestations decide.
+	// Controls are the existing controls that Attestations decide.
 	Controls  []audit.ControlDocument
 	Approvals []approval.Approval
-	// EnvironmentNames has the names of environments by id, as far as Approvals name them.
+	// EnvironmentNames has the names of the environments in Approvals, by id.
 	EnvironmentNames map[string]string
 	// Running is where artifacts of the trail run, ordered by environment.
 	Running []audit.EnvironmentDocument
 	// Events are the timeline of the trail, in order of time.
 	Events []evidence.TrailEvent
-	// Lost are the files of evidence that the package should have and does not.
+	// Lost are the files of evidence that the package lacks.
 	Lost []audit.LostEvidence
 }

@@ -7,7 +7,7 @@ const maxSentences = 50
 
 var runningColumns = []column{{"Artifact and explanation", 140}, {"Verdict", 34}}
 
-// environments lays out where the artifacts run, and how they are judged there.
+// environments lays out where the artifacts run, and their verdicts there.
 func (r *report) environments() {
 	r.section("Where it runs")
 	shown, more := first(r.Running, maxOthers)

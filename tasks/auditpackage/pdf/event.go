@@ -7,7 +7,7 @@ import (
 	"attestry/evidence"
 )
 
-// EventText words what happened to a trail.
+// EventText describes an event of a trail.
 func EventText(e *evidence.TrailEvent) string { return shorten(wordEvent(e), maxDescription) }
 
 func wordEvent(e *evidence.TrailEvent) string {

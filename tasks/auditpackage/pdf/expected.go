@@ -21,7 +21,7 @@ func (r *report) expected() {
 	r.listRows(expectedColumns, rows.rows, rows.more, "row", "")
 }
 
-// countExpected is how many rows there are with those of the trail and of each artifact.
+// countExpected returns the number of rows, including those of the trail and of each artifact.
 func (r *report) countExpected() int {
 	rows := 1 + len(r.Compliance.Artifacts)
 	r.Compliance.Each(func(string, *compliance.AttestationStatus) { rows++ })
@@ -44,7 +44,7 @@ func artifactTitle(artifact *compliance.ArtifactStatus) []paragraph {
 // expectedRows collects rows up to maxExpected.
 type expectedRows struct {
 	*report
-	// terse tells to leave out required attestations that are compliant, as there are too many rows.
+	// terse omits required attestations that are compliant, as there are too many rows.
 	terse bool
 	rows  []row
 	more  int
@@ -91,7 +91,7 @@ func (e *expectedRows) row(status *compliance.AttestationStatus) row {
 	}}
 }
 
-// found says what was reported of a required attestation, and its verdict.
+// found describes what was reported for a required attestation, and its verdict.
 func (r *report) found(status *compliance.AttestationStatus) (cell, paragraph) {
 	entry := status.Entry
 	if entry == nil {

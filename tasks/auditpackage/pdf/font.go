@@ -24,7 +24,7 @@ const (
 	fonts // how many there are
 )
 
-// fontNames are the family names under which fpdf knows the fonts.
+// fontNames are the family names of the fonts in fpdf.
 var fontNames = [fonts]string{"regular", "bold", "monospaced", "fallback"}
 
 // file returns a copy of the font, as fpdf writes into it when it makes a subset.

@@ -28,7 +28,7 @@ func (r *report) lost() {
 	})
 }
 
-// verification lays out the last page: how to find out whether the package is as it was made.
+// verification lays out the last page: how to verify the integrity of the package.
 func (r *report) verification() {
 	command := style{monospaced, 8.5, ink}
 	r.section("How to verify this package")

@@ -2,7 +2,7 @@ package pdf
 
 import "attestry/evidence"
 
-// layout places what a report says on sheets, one below the other.
+// layout places the content of a report on sheets.
 type layout struct {
 	sheets    []*sheet
 	bookmarks []bookmark
@@ -14,7 +14,7 @@ type layout struct {
 
 type leadingLines struct {
 	lines []textLine
-	// title is what a bookmark says, "" for none.
+	// title is that of the bookmark, "" for none.
 	title string
 	// above and below are left free.
 	above, below float64
@@ -149,7 +149,7 @@ func (l *layout) note(text string) {
 	l.y += 2
 }
 
-// omitted tells that there are more things than are shown.
+// omitted places a note that there are more things than are shown.
 func (l *layout) omitted(more int, noun string) {
 	if more > 0 {
 		l.note("This report leaves out " + evidence.Count(more, noun) + ". The package has all of them.")

@@ -17,7 +17,7 @@ import (
 	"attestry/evidence/snapshot"
 )
 
-// PeriodDocument is what the report of a period is made of (docs/semantics.md 26.6).
+// PeriodDocument is the input of the report of a period (docs/semantics.md 26.6).
 type PeriodDocument struct {
 	audit.PeriodDocument
 	Totals      population.Totals
@@ -31,7 +31,7 @@ type periodReport struct {
 	layout
 }
 
-// RenderPeriod makes the report of a period, as PDF. Its first page sums up the others.
+// RenderPeriod makes the report of a period, as PDF. Its first page summarizes the others.
 func RenderPeriod(d *PeriodDocument) ([]byte, error) {
 	r := &periodReport{PeriodDocument: d}
 	r.write()
@@ -120,7 +120,7 @@ func statesOf(assessment *population.Assessment) string {
 	return counted(counts, population.Met, population.MetWithExceptions, population.NotMet, population.NotMeasured)
 }
 
-// counted lists how many there are of some kinds, without those that there are none of.
+// counted lists the numbers of some kinds that are not 0.
 func counted[K ~string](counts map[K]int, kinds ...K) string {
 	var texts []string
 	for _, kind := range kinds {
@@ -171,7 +171,7 @@ func (r *periodReport) sampled() {
 	})
 }
 
-// durations words how long something took.
+// durations describes statistics of durations.
 func durations(of *population.Durations) string {
 	if of.Median == nil {
 		return "unknown"
@@ -185,5 +185,5 @@ func durations(of *population.Durations) string {
 // number is a number with at most two decimals.
 func number(value float64) string { return strconv.FormatFloat(math.Round(value*100)/100, 'f', -1, 64) }
 
-// spaced words a finding or a state.
+// spaced returns the words of a finding or a state.
 func spaced(text string) string { return strings.ReplaceAll(text, "_", " ") }

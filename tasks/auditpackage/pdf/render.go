@@ -18,7 +18,7 @@ func Render(d *Document) ([]byte, error) {
 	return draw(&about, &report.layout)
 }
 
-// frame is what a report says of itself: in its properties, and at the head and the foot of its pages.
+// frame has the properties of a report, and the text of the header and footer of its pages.
 type frame struct {
 	title, author, generator, keywords string
 	// asOf is in Unix seconds.
@@ -88,7 +88,7 @@ func drawSheet(out *fpdf.Fpdf, s *sheet) {
 	}
 }
 
-// plain is a text for properties and bookmarks, where fpdf writes no surrogates.
+// plain returns a text for properties and bookmarks, where fpdf cannot write surrogates.
 func plain(text string) string {
 	return strings.Map(func(char rune) rune {
 		if char > 0xFFFF || unicode.IsControl(char) {
@@ -98,7 +98,7 @@ func plain(text string) string {
 	}, shorten(text, maxName))
 }
 
-// finish adds the head and the foot of each page.
+// finish adds the header and footer of each page.
 func (l *layout) finish(about *frame) {
 	const head, foot = 13.0, pageHeight - 13
 	of := " of " + decimal(len(l.sheets))

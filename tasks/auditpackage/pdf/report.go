@@ -58,7 +58,7 @@ func fact(label string, paragraphs ...paragraph) row {
 	return row{cells: []cell{{{text: label, style: smallStrong}}, paragraphs}}
 }
 
-// textFact is a fact in one text, which is left out if there is none.
+// textFact returns a fact with one text, which is omitted if it is "".
 func textFact(rows []row, label, text string) []row {
 	if text == "" {
 		return rows
@@ -82,7 +82,7 @@ func list[T any](l *layout, columns []column, items []T, most int, noun, none st
 	l.listRows(columns, rows, more, noun, none)
 }
 
-// listRows lays out a table and says how many more of a noun there are. none is what it says if there are no rows.
+// listRows lays out a table and says how many more of a noun there are. none is the text if there are no rows.
 func (l *layout) listRows(columns []column, rows []row, more int, noun, none string) {
 	if len(rows) == 0 {
 		l.note(none)

@@ -10,8 +10,8 @@ type cell []paragraph
 
 type row struct {
 	cells []cell
-	// group tells that the row has a single cell over the whole width, which names what the
-	// next rows are about. It is repeated on each page that they go on to.
+	// group means that the row has a single cell over the whole width, the title of the next rows. It is repeated on
+	// each page of these.
 	group bool
 }
 
@@ -25,7 +25,7 @@ const (
 	leastPart = 40
 )
 
-// table is a table that is being placed. No row is parted unless it is longer than a page.
+// table is a table that is being placed. No row is split unless it is longer than a page.
 type table struct {
 	*layout
 	columns []column
@@ -90,8 +90,8 @@ func (t *table) measureTitles() *measuredRow {
 	return measured
 }
 
-// placeRow places a row together with what must be on the same page: least is the height of
-// both. If no page has that much room, the row begins where it is.
+// placeRow places a row together with what must be on the same page: least is the height of both. If no page has that
+// much room, the row begins where it is.
 func (t *table) placeRow(r *measuredRow, least float64, first bool) {
 	if r.group {
 		t.group = nil // that of the rows before
@@ -124,7 +124,7 @@ func (t *table) repeated() float64 {
 	return t.titles.height + t.group.height
 }
 
-// turn goes on with the table on another page.
+// turn continues the table on a new page.
 func (t *table) turn() {
 	t.newSheet()
 	t.draw(t.titles)
@@ -152,7 +152,7 @@ func (t *table) draw(r *measuredRow) {
 	sheet.boxes = append(sheet.boxes, box{left, t.y - ruleWidth, bodyWidth, ruleWidth, rule})
 }
 
-// drawParts places a row that is longer than a page on several.
+// drawParts places a row that is longer than a page on several pages.
 func (t *table) drawParts(r *measuredRow) {
 	for more := true; more; {
 		var part *measuredRow
@@ -164,7 +164,7 @@ func (t *table) drawParts(r *measuredRow) {
 	}
 }
 
-// take takes the beginning of the row that fits into a height. more tells of a rest.
+// take takes the beginning of the row that fits into a height. more means that there is a rest.
 func (r *measuredRow) take(height float64) (part *measuredRow, more bool) {
 	part = &measuredRow{group: r.group, shaded: r.shaded}
 	for i, lines := range r.lines {

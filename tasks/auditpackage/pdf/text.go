@@ -21,11 +21,11 @@ type run struct {
 	width int // thousandths of the size
 }
 
-// glyphs returns what is shown of a text that is set in f; line breaks are '\n'. What no font has a glyph for, and what
-// is not visible, such as control characters and changes of the writing direction, is shown as its code point.
+// glyphs returns the glyphs of a text that is set in f; line breaks are '\n'. Characters without a glyph in any font,
+// and invisible ones, such as control characters and changes of the writing direction, are shown as their code points.
 //
-// Texts in Hebrew and Arabic are shown in their order, see reorder. Other scripts that
-// form glyphs from several characters, such as Devanagari, are in none of the fonts.
+// reorder puts texts in Hebrew and Arabic in visual order. The fonts do not have other scripts that form glyphs from
+// several characters, such as Devanagari.
 func (f font) glyphs(text string) []glyph {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	chars := joinArabic([]rune(text)) // with U+FFFD for invalid UTF-8
@@ -80,7 +80,7 @@ func wrap(glyphs []glyph, most int) [][]glyph {
 	return append(lines, trim(glyphs[start:]))
 }
 
-// markedStart is where a word between start and end can be broken without parting marks.
+// markedStart returns where a word between start and end can be broken without separating marks from their character.
 func markedStart(glyphs []glyph, start, end int) int {
 	at := end
 	for at > start+1 && unicode.Is(unicode.M, glyphs[at].char) {
@@ -108,7 +108,7 @@ func breaksAfter(glyphs []glyph, at int) bool {
 	return unicode.In(glyphs[at].char, unicode.Han, unicode.Hiragana, unicode.Katakana)
 }
 
-// trim leaves out the blanks at the end of a line.
+// trim removes the blanks at the end of a line.
 func trim(line []glyph) []glyph {
 	for len(line) > 0 && line[len(line)-1].char == ' ' {
 		line = line[:len(line)-1]
@@ -116,7 +116,7 @@ func trim(line []glyph) []glyph {
 	return line
 }
 
-// cutTo leaves out the end of glyphs of one line that are wider than most, for "…".
+// cutTo replaces the end of the glyphs of one line that are wider than most by "…".
 func cutTo(glyphs []glyph, most int, f font) []glyph {
 	glyphs = slices.DeleteFunc(glyphs, func(one glyph) bool { return one.char == '\n' })
 	if widthOf(glyphs) <= most {

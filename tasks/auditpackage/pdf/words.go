@@ -11,7 +11,7 @@ import (
 	"attestry/evidence"
 )
 
-// timeOf is a time in UTC, which is not ok for one that no calendar has.
+// timeOf returns a time in UTC. ok is false for one that no calendar has.
 func timeOf(seconds float64) (at time.Time, ok bool) {
 	const year9999 = 253402300799
 	if math.IsNaN(seconds) || math.Abs(seconds) > year9999 {
@@ -20,7 +20,7 @@ func timeOf(seconds float64) (at time.Time, ok bool) {
 	return time.Unix(int64(math.Floor(seconds)), 0).UTC(), true
 }
 
-// moment words a time in Unix seconds, 0 for unknown.
+// moment formats a time in Unix seconds, 0 for unknown.
 func moment(seconds float64) string {
 	at, ok := timeOf(seconds)
 	if seconds == 0 || !ok {
@@ -31,7 +31,7 @@ func moment(seconds float64) string {
 
 func decimal[N int | int64](n N) string { return strconv.FormatInt(int64(n), 10) }
 
-// size words a number of bytes. No line ends within it.
+// size formats a number of bytes. No line is broken within it.
 func size(bytes int64) string {
 	switch {
 	case bytes < 1_000:
