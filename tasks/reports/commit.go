@@ -14,8 +14,8 @@ import (
 	"attestry/storage/environments"
 )
 
-// maxBatch is how many writes fit into one batch with the up to two writes of the head.
-const maxBatch = storage.MaxMany - 2
+// maxBatch is how many writes fit into one batch with the up to three writes of commitHead.
+const maxBatch = storage.MaxMany - 3
 
 // commitResult writes the result of a report, nearly always with one batch. storage.ErrExists means that the number of
 // the snapshot is taken. Then no effect of the snapshot was written.
