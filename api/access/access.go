@@ -1,5 +1,4 @@
-// Package access decides whether a request may call an operation: whose key it carries, what
-// its owner may do in the organization, and whether that is enough (docs/semantics.md 1.2).
+// Package access authenticates requests and checks whether the principal may call an operation (docs/semantics.md 1.2).
 package access
 
 import (
@@ -20,26 +19,24 @@ const (
 	roleTooLowMessage = "You don't have permission to access this resource"
 )
 
-// Gate lets requests through to operations, or says why not.
+// Gate authenticates and authorizes requests.
 type Gate struct {
 	Identities *tenancy.Tenancy
 	Tokens     *oidc.Verifier
-	// Certificates tells which service accounts certificates of clients speak for.
+	// Certificates are the service accounts of client certificates.
 	Certificates config.ClientAccounts
 	Clock        evidence.Clock
-	// Attempts and Rates are the limits of requests; nil for none.
+	// Attempts and Rates are the rate limits; nil for none.
 	Attempts *limits.Attempts
 	Rates    *limits.Rates
 }
 
-// Request is what the gate needs to know of a request.
+// Request is the input of Gate.Admit.
 type Request struct {
-	// From is where it comes from.
 	From limits.Origin
-	// SignedIn is on whose behalf a page of the service makes the request; nil for requests of
-	// clients, which carry an Authorization.
+	// SignedIn is the user for whom a page of the service makes the request, nil for requests of clients.
 	SignedIn *evidence.Principal
-	// Authorization is the header of that name.
+	// Authorization is the header field.
 	Authorization string
 	// Certificate is the verified certificate of the client, nil without one.
 	Certificate *x509.Certificate
@@ -49,28 +46,26 @@ type Request struct {
 	Org string
 }
 
-// Rule is who may call an operation.
+// Rule is the access rule of an operation.
 type Rule struct {
 	// OfOrg operations have an organization in their path.
 	OfOrg bool
-	// MinRole is the least role in that organization. Operations without
-	// an organization leave it out: any valid key will do.
+	// MinRole is the minimum role in that organization. Operations without an organization accept any valid key.
 	MinRole evidence.Role
-	// UsersOnly operations are refused to service accounts and identity tokens.
+	// UsersOnly operations refuse service accounts and identity tokens.
 	UsersOnly bool
-	// RefuseTokens operations are refused to identity tokens, whatever their role: those that
-	// change who has access. Else whoever runs a pipeline once could keep its access for good.
+	// RefuseTokens operations refuse identity tokens with any role, as they change who has access. Otherwise somebody
+	// who runs a pipeline once could keep its access forever.
 	RefuseTokens bool
-	// MembersOnly operations are refused to visitors of public organizations.
+	// MembersOnly operations refuse visitors of public organizations.
 	MembersOnly bool
-	// Beta operations need the beta features of that organization to be on.
+	// Beta operations need the organization's beta features.
 	Beta bool
 }
 
-// Admit returns who sent a request, and what they may do in its organization: first whether
-// the key or token is good, then whether its owner may see the organization, then whether the role
-// suffices, then whether beta features that are needed are on. Bad keys count for
-// their address. The principal and the access are returned with an error, too, as far as they are known.
+// Admit returns the principal of a request and its access to the organization. It checks first the key or token, then
+// whether the principal may see the organization, then the role, then the beta features. Invalid keys count for the
+// client's address. With an error, the principal and the access are also returned as far as they are known.
 func (g *Gate) Admit(ctx context.Context, r Request, rule Rule) (principal evidence.Principal, org evidence.OrgAccess, err error) {
 	if r.SignedIn != nil {
 		return g.admitPrincipal(ctx, *r.SignedIn, r, rule)
@@ -88,14 +83,14 @@ func (g *Gate) Admit(ctx context.Context, r Request, rule Rule) (principal evide
 	if principal, err = g.Identities.Authenticate(ctx, secret); err == nil {
 		principal, org, err = g.admitPrincipal(ctx, principal, r, rule)
 	}
-	// Keys may have any form, so a secret is tried as a token only if it is not a key.
+	// Keys may have any form, so a secret is verified as a token only if it is not a key.
 	if errors.Is(err, evidence.ErrUnknownKey) && oidc.IsToken(secret) {
 		principal, org, err = g.identify(ctx, r, rule, secret)
 	}
 	return principal, org, g.Attempts.Judge(r.From, err)
 }
 
-// admitPrincipal is Admit for requests whose sender is known already.
+// admitPrincipal is Admit for a request whose sender is authenticated.
 func (g *Gate) admitPrincipal(ctx context.Context, sender evidence.Principal, r Request, rule Rule) (principal evidence.Principal, org evidence.OrgAccess, err error) {
 	principal = sender
 	if rule.OfOrg {
@@ -108,8 +103,8 @@ func (g *Gate) admitPrincipal(ctx context.Context, sender evidence.Principal, r 
 	return principal, org, err
 }
 
-// identify is Admit for a token of an identity provider. An organization decides
-// whom it trusts, and so a token is good for nothing outside of one.
+// identify is Admit for a token of an identity provider. Providers belong to organizations, so a token is valid only
+// for operations on an organization.
 func (g *Gate) identify(ctx context.Context, r Request, rule Rule, token string) (principal evidence.Principal, org evidence.OrgAccess, err error) {
 	if !rule.OfOrg {
 		return principal, org, evidence.NewError(evidence.Unauthorized, evidence.InvalidKeyMessage)
@@ -127,7 +122,7 @@ func (g *Gate) identify(ctx context.Context, r Request, rule Rule, token string)
 	return principal, org, err
 }
 
-// Check refuses principals that may not call the operation.
+// Check returns an error if the principal may not call the operation.
 func (r Rule) Check(principal evidence.Principal, org evidence.OrgAccess) error {
 	switch {
 	case r.UsersOnly && !principal.IsUser(), r.RefuseTokens && principal.Federated, r.MembersOnly && org.Visitor:
@@ -140,9 +135,9 @@ func (r Rule) Check(principal evidence.Principal, org evidence.OrgAccess) error 
 	return cmp.Or(RequireRole(org, r.MinRole), RequireBeta(org))
 }
 
-// Limit counts a request that was admitted for its key and its organization, and refuses it
-// if one of them has made too many. It says how many are left. Requests of visitors do not count
-// for the organization: strangers must not be able to use up what its members have.
+// Limit counts an admitted request for its key and its organization, and refuses it beyond their rate limits. It
+// returns the state of the limit. Requests of visitors do not count for the organization, as they must not use up its
+// limit.
 func (g *Gate) Limit(ctx context.Context, principal evidence.Principal, org evidence.OrgAccess) (limits.State, error) {
 	if org.Visitor {
 		return g.Rates.Take(ctx, principal, "")
@@ -150,7 +145,7 @@ func (g *Gate) Limit(ctx context.Context, principal evidence.Principal, org evid
 	return g.Rates.Take(ctx, principal, org.OrgID)
 }
 
-// RequireRole refuses whoever has less than a role in an organization.
+// RequireRole returns an error unless the access has a role in the organization.
 func RequireRole(org evidence.OrgAccess, least evidence.Role) error {
 	if !org.Role.Allows(least) {
 		return Refused()
@@ -158,10 +153,10 @@ func RequireRole(org evidence.OrgAccess, least evidence.Role) error {
 	return nil
 }
 
-// Refused is the answer to a principal whose role is too low.
+// Refused is the error for a principal whose role is too low.
 func Refused() error { return evidence.NewError(evidence.Forbidden, roleTooLowMessage) }
 
-// RequireBeta refuses what needs the beta features of an organization where they are off.
+// RequireBeta returns an error unless the organization has beta features.
 func RequireBeta(org evidence.OrgAccess) error {
 	if !org.Beta {
 		return evidence.NewError(evidence.Forbidden, betaOffMessage)
@@ -169,7 +164,7 @@ func RequireBeta(org evidence.OrgAccess) error {
 	return nil
 }
 
-// deniedAt names the path of the request in a refusal.
+// deniedAt adds the path of the request to a refusal.
 func deniedAt(path string, err error) error {
 	if evidence.CodeOf(err) == evidence.Forbidden {
 		return evidence.NewError(evidence.Forbidden, "Access denied to "+path)

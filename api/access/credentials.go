@@ -14,12 +14,11 @@ import (
 const (
 	keyMissingMessage   = "An API key is required"
 	keyMalformedMessage = "The Authorization header is malformed"
-	// maxSecret bounds what is looked up as a key, in bytes. Tokens may be longer.
+	// maxSecret bounds a key, in bytes. Tokens may be longer.
 	maxSecret = 1024
 )
 
-// secretOf returns the key that an Authorization header carries: as a bearer
-// token, or as the user name of Basic with any password.
+// secretOf returns the key of an Authorization header: a bearer token, or the user name of Basic with any password.
 func secretOf(header string) (string, error) {
 	if strings.TrimSpace(header) == "" {
 		return "", evidence.NewError(evidence.Unauthorized, keyMissingMessage)
@@ -40,8 +39,8 @@ func secretOf(header string) (string, error) {
 	return secret, nil
 }
 
-// Credentials lists the texts of an Authorization header that may be a key, be the
-// header right or wrong: they must not show in logs or answers.
+// Credentials lists the texts of an Authorization header, valid or not, that may be a key. They must not appear in logs
+// or answers.
 func Credentials(header string) []string {
 	credentials := strings.Fields(header)
 	for _, field := range credentials {
@@ -49,7 +48,7 @@ func Credentials(header string) []string {
 			credentials = append(credentials, user, password)
 		}
 	}
-	// A key may hold blanks.
+	// A key may contain spaces.
 	_, whole, _ := strings.Cut(strings.TrimSpace(header), " ")
 	return append(credentials, strings.TrimSpace(whole))
 }
@@ -68,10 +67,10 @@ const (
 	certificateExpiredMessage = "The certificate of the client has expired"
 )
 
-// certified returns the service account that a verified certificate speaks for: the one that the operator has named for
-// its common name, or else for one of its DNS names.
+// certified returns the service account that the settings map to the common name of a verified certificate, or else to
+// one of its DNS names.
 func (g *Gate) certified(ctx context.Context, certificate *x509.Certificate) (evidence.Principal, error) {
-	// A connection can outlive the certificate that it began with.
+	// A connection can outlive the client's certificate.
 	if g.Clock().After(certificate.NotAfter) {
 		return evidence.Principal{}, evidence.NewError(evidence.Unauthorized, certificateExpiredMessage)
 	}

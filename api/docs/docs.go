@@ -1,5 +1,5 @@
-// Package docs is the page on which people read and try the API: Swagger UI, with
-// all its files embedded, so that nothing is loaded from elsewhere.
+// Package docs makes the documentation page of the API: Swagger UI with all its files embedded, so that nothing is
+// loaded from other hosts.
 package docs
 
 import (
@@ -26,7 +26,7 @@ var settings = map[string]string{
 	"requestInterceptor":       interceptor,
 }
 
-// interceptor changes what Swagger UI sends.
+// interceptor changes the requests of Swagger UI.
 //
 //go:embed interceptor.js
 var interceptor string
@@ -34,13 +34,13 @@ var interceptor string
 // Page is the documentation page with the files that it loads.
 type Page struct {
 	HTML []byte
-	// Policy is the Content-Security-Policy under which the page works.
+	// Policy is the Content-Security-Policy of the page.
 	Policy string
 	Files  []File
 }
 
-// New makes the page that shows the OpenAPI document served at the path document.
-// The page is to be served at pagePath and its files below.
+// New makes the page for the OpenAPI document at the path document. The page must be served at pagePath, and its files
+// below.
 func New(title, document, pagePath string) (Page, error) {
 	html, err := render(swgui.Config{Title: title, SwaggerJSON: document, BasePath: pagePath, SettingsUI: settings})
 	if err != nil {
@@ -53,7 +53,7 @@ func New(title, document, pagePath string) (Page, error) {
 	return Page{HTML: html, Policy: policy(html), Files: files}, nil
 }
 
-// render has Swagger UI write its page, which is the same for every request.
+// render returns the page of Swagger UI, which is the same for every request.
 func render(config swgui.Config) ([]byte, error) {
 	request, err := http.NewRequest(http.MethodGet, config.BasePath, nil)
 	if err != nil {
@@ -67,10 +67,10 @@ func render(config swgui.Config) ([]byte, error) {
 	return written.Bytes(), nil
 }
 
-// recorder is an http.ResponseWriter that keeps what is written. Only a failure has a status.
+// recorder is an http.ResponseWriter that keeps the response.
 type recorder struct {
 	bytes.Buffer
-	failure int
+	failure int // the status if it was set, which only failures do
 }
 
 func (*recorder) Header() http.Header      { return http.Header{} }
@@ -81,8 +81,7 @@ var (
 	inlineStyle  = regexp.MustCompile(`(?s)<style>(.*?)</style>`)
 )
 
-// policy allows only what the page needs: files and requests of its own origin, and the scripts and styles in the
-// page itself, by their hashes.
+// policy allows files and requests of the page's origin, and its inline scripts and styles by their hashes.
 func policy(html []byte) string {
 	return strings.Join([]string{
 		"default-src 'none'",

@@ -12,9 +12,9 @@ import (
 	"github.com/swaggest/swgui/v5/static"
 )
 
-// File is something that the page loads.
+// File is a file that the page loads.
 type File struct {
-	// Name is what follows the path of the page and a slash.
+	// Name is the path below that of the page.
 	Name        string
 	ContentType string
 	// Gzip is the compressed content, nil for images, which are not compressed.
@@ -22,7 +22,7 @@ type File struct {
 	plain []byte
 }
 
-// Plain returns the content as it is.
+// Plain returns the uncompressed content.
 func (f File) Plain() ([]byte, error) {
 	if f.Gzip == nil {
 		return f.plain, nil
@@ -47,7 +47,7 @@ func openFiles(html []byte, pagePath string) ([]File, error) {
 	return files, nil
 }
 
-// open finds a file among those that are embedded: compressed, unless it is an image.
+// open reads an embedded file: compressed, unless it is an image.
 func open(name string) (File, error) {
 	file := File{Name: name, ContentType: mime.TypeByExtension(path.Ext(name))}
 	if compressed, err := static.FS.ReadFile(name + ".gz"); err == nil {

@@ -1,6 +1,6 @@
-// Package examples holds one example of each operation, as the OpenAPI document shows it: what is sent, and what is
-// answered. The files are played against the service by a test, TestExamplesAreWhatTheServiceAnswers, which writes the
-// answers when ATTESTRY_TEST_UPDATE is set; what is sent is written by hand.
+// Package examples holds one example of a request and its answer for each operation, for the OpenAPI document. The test
+// TestExamplesAreWhatTheServiceAnswers sends the requests to the service and compares the answers. It writes the
+// answers if ATTESTRY_TEST_UPDATE is set; the requests are written by hand.
 package examples
 
 import (
@@ -18,14 +18,14 @@ type Example struct {
 	Operation string `json:"operation"`
 	// Parameters are those of path and query.
 	Parameters map[string]json.RawMessage `json:"parameters,omitempty"`
-	// Request is the body; of a form, its parts by their names.
+	// Request is the body, for a form its parts by name.
 	Request json.RawMessage `json:"request,omitempty"`
-	// Media is the content type of an answer that is no JSON; Answer is then a text.
+	// Media is the content type of an answer that is not JSON; Answer is then a string.
 	Media  string          `json:"media,omitempty"`
 	Answer json.RawMessage `json:"answer"`
 }
 
-// Files returns the examples by the names of their files.
+// Files returns the examples by file name.
 func Files() (map[string][]Example, error) {
 	entries, err := files.ReadDir(".")
 	if err != nil {
@@ -46,7 +46,7 @@ func Files() (map[string][]Example, error) {
 	return all, nil
 }
 
-// All returns the examples by their operations.
+// All returns the examples by operation id.
 func All() (map[string]Example, error) {
 	byFile, err := Files()
 	if err != nil {

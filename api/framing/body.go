@@ -12,20 +12,20 @@ import (
 )
 
 const (
-	// MaxDrained is how much of an unread body is worth reading to keep the connection, in bytes.
+	// MaxDrained bounds the unread body that is discarded to keep the connection, in bytes.
 	MaxDrained = 64 << 10
-	// drainTimeout bounds how long an answer waits for the rest of a body, which is either there
-	// already or not worth waiting for.
+	// drainTimeout bounds the wait for the rest of a body. In most cases it has already arrived.
 	drainTimeout = 20 * time.Millisecond
-	// continueTimeout bounds how long a client may take the answer that asks for its body.
+	// continueTimeout bounds the sending of status 100.
 	continueTimeout = 10 * time.Second
-	// maxLingered is how much of a refused body a closing connection still takes, for clients that read their answer
-	// once they have sent all; strangerLingered is that of clients without a good key. Both are in bytes.
-	maxLingered      = 64 << 20
-	strangerLingered = 1 << 20
+	// maxLingered bounds the rest of a refused body that a closing connection discards, for clients that read the
+	// answer only after sending the whole body. anonymousLingered is the same for clients without a valid key. Both are
+	// in bytes.
+	maxLingered       = 64 << 20
+	anonymousLingered = 1 << 20
 )
 
-// Announcement is what the head of a request says about its body.
+// Announcement describes the body of a request, according to the headers.
 type Announcement struct {
 	// Length is in bytes, -1 for chunks, -2 for no body.
 	Length int
@@ -33,9 +33,9 @@ type Announcement struct {
 	AwaitsContinue bool
 }
 
-// WithholdBody is a HeaderReceived of fasthttp. Before it calls the handler, fasthttp would wait for the first
-// 8 KiB of a body, and send status 100 to clients that expect it. It does neither for an empty body, so the header
-// is changed to announce one. Check returns what the client has announced.
+// WithholdBody is a HeaderReceived hook of fasthttp, which delays reading the body. Before it calls the handler,
+// fasthttp would wait for the first 8 KiB of the body, and send status 100 to clients that expect it. It does neither
+// for an empty body, so the hook sets the header's length to 0. Check returns what the client has sent.
 func WithholdBody(header *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	if header.ContentLength() > 0 {
 		header.SetContentLength(0)
@@ -44,7 +44,7 @@ func WithholdBody(header *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	return fasthttp.RequestConfig{}
 }
 
-// announcement is what valid fields say about the body. It restores the length in the header, by which fasthttp reads.
+// announcement describes the body by valid fields. It restores the length in the header, by which fasthttp reads.
 func (f *fields) announcement(header *fasthttp.RequestHeader) (Announcement, error) {
 	if len(f.lengths) == 1 {
 		length, err := strconv.Atoi(string(f.lengths[0]))
@@ -58,29 +58,29 @@ func (f *fields) announcement(header *fasthttp.RequestHeader) (Announcement, err
 	return Announcement{Length: length, AwaitsContinue: awaits && header.IsHTTP11() && (length > 0 || length == -1)}, nil
 }
 
-// Body is the only reader of a request's body. fasthttp's own stream must not be read again once it
-// has ended: with chunks, it would go on in the next request.
+// Body is the only reader of a request's body. fasthttp's stream must not be read after its end: with chunks, it would
+// read the next request.
 type Body struct {
 	Announcement
-	// Stream is nil when there is no body.
+	// Stream is nil if there is no body.
 	Stream io.Reader
-	// Conn is where the body comes from; nil if it is at hand.
+	// Conn is the connection of the body; nil if it is in memory.
 	Conn net.Conn
-	// StrangerTimeout bounds the arrival of a body that comes without a good key.
-	StrangerTimeout time.Duration
+	// AnonymousTimeout bounds the arrival of a body without a valid key.
+	AnonymousTimeout time.Duration
 
 	admitted, begun, ended bool
 	read                   int
 }
 
-// Admit takes note that the request came with a good key.
+// Admit records that the request has a valid key.
 func (b *Body) Admit() {
 	if b != nil {
 		b.admitted = true
 	}
 }
 
-// Read reads the body. The first one asks the client for it, if that is what the client awaits.
+// Read reads the body. The first call sends status 100 if the client awaits it.
 func (b *Body) Read(p []byte) (int, error) {
 	if b == nil || b.Stream == nil || b.ended {
 		return 0, io.EOF
@@ -100,7 +100,7 @@ func (b *Body) begin() error {
 	}
 	b.begun = true
 	if !b.admitted {
-		if err := b.Conn.SetReadDeadline(time.Now().Add(b.StrangerTimeout)); err != nil {
+		if err := b.Conn.SetReadDeadline(time.Now().Add(b.AnonymousTimeout)); err != nil {
 			return err
 		}
 	}
@@ -114,19 +114,19 @@ func (b *Body) begin() error {
 	return err
 }
 
-// Finish reads what the handler left of the body, so that it is not taken for the next request, and
-// reports whether nothing is left. Else the connection must be closed, and lingers.
+// Finish discards the unread rest of the body, so that it is not parsed as the next request, and reports whether
+// nothing is left. Otherwise the connection must be closed, and lingers.
 func (b *Body) Finish() bool {
 	finished := b.Stream == nil || b.ended || b.drain()
 	if !finished && b.admitted {
 		linger(b.Conn, maxLingered)
 	} else if !finished {
-		linger(b.Conn, strangerLingered)
+		linger(b.Conn, anonymousLingered)
 	}
 	return finished
 }
 
-// drain reads the rest of the body if it is short and there already.
+// drain discards the rest of the body if it is short and has arrived.
 func (b *Body) drain() bool {
 	if b.AwaitsContinue && !b.begun || b.Length-b.read > MaxDrained {
 		return false

@@ -1,5 +1,6 @@
-// Package framing refuses requests whose head HTTP parsers read in different ways. Where a proxy and the server
-// disagree on the end of a request, the rest of its body becomes a request of its own, past all checks of the proxy.
+// Package framing prevents request smuggling: it refuses requests whose headers HTTP parsers interpret in different
+// ways. If a proxy and the server disagree on the end of a request, the rest of its body becomes another request, which
+// the proxy has not checked.
 package framing
 
 import (
@@ -11,15 +12,14 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// fields are the header fields that decide where a request ends and for whom it is.
+// fields are the header fields that determine the end and the host of a request.
 type fields struct {
 	hosts, lengths, encodings, expectations [][]byte
 }
 
-// Check returns what the head of a request says about its body, or why it is refused. fasthttp has read the head by
-// then, more generously than RFC 9112 allows, so Check reads the fields again. What fasthttp has not kept is the end of
-// the request line: it may be a line feed alone. No parser takes such a line for anything else, as without a line end
-// there it has no valid version.
+// Check returns the description of a request's body, or why the request is refused. fasthttp has parsed the headers
+// less strictly than RFC 9112, so Check parses them again. fasthttp does not keep the end of the request line, which
+// may be a line feed alone. This is harmless: no parser can continue the line, as it would have no valid version.
 func Check(header *fasthttp.RequestHeader) (Announcement, error) {
 	if version := string(header.Protocol()); version != "HTTP/1.1" && version != "HTTP/1.0" {
 		return Announcement{}, errors.New("the version of HTTP is neither 1.0 nor 1.1")

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// lingerTimeout bounds how long a closing connection still takes what the client sends.
+// lingerTimeout bounds how long a closing connection still reads.
 const lingerTimeout = 2 * time.Second
 
 // Listener accepts connections that can linger.
@@ -25,24 +25,23 @@ func (l Listener) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	if err := conn.SetReadDeadline(time.Now().Add(l.FirstRead)); err != nil {
-		// Whatever is wrong with the connection, its reader finds out.
-		return conn, nil
+		return conn, nil // The reader of the connection gets the error.
 	}
 	return &lingeringConn{Conn: conn}, nil
 }
 
-// lingeringConn takes what the client still sends before it closes. Closed at once, the kernel would answer such bytes
-// with a reset, and the client could lose our answer before reading it.
+// lingeringConn reads what the client still sends before it closes. Otherwise the kernel would answer such bytes with a
+// reset, and the client could lose the answer before it reads it.
 type lingeringConn struct {
 	net.Conn
-	// takes is how much it still takes, in bytes.
-	takes int64
+	// maxDiscarded bounds what Close still reads, in bytes.
+	maxDiscarded int64
 }
 
-// LingerBriefly has a connection linger after a request that could not be read.
-func LingerBriefly(conn net.Conn) { linger(conn, strangerLingered) }
+// LingerBriefly makes a connection linger after a request that could not be parsed.
+func LingerBriefly(conn net.Conn) { linger(conn, anonymousLingered) }
 
-// ClientCertificate is the certificate that the client of a connection has shown and that was verified, nil without one.
+// ClientCertificate is the verified certificate of the client of a connection, nil without one.
 func ClientCertificate(conn net.Conn) *x509.Certificate {
 	if lingering, ok := conn.(*lingeringConn); ok {
 		conn = lingering.Conn
@@ -57,22 +56,21 @@ func ClientCertificate(conn net.Conn) *x509.Certificate {
 	return nil
 }
 
-// linger has a connection take so many bytes before it closes. What is beyond stays unread for as
-// long, so that the client cannot send it, but can still read its answer.
-func linger(conn net.Conn, most int64) {
+// linger makes Close read at most limit bytes. Further bytes stay unread until lingerTimeout, so that the client can
+// read its answer meanwhile.
+func linger(conn net.Conn, limit int64) {
 	if conn, ok := conn.(*lingeringConn); ok {
-		conn.takes = most
+		conn.maxDiscarded = limit
 	}
 }
 
 // Close closes the connection.
 func (c *lingeringConn) Close() error {
-	takes, end := c.takes, time.Now().Add(lingerTimeout)
-	c.takes = 0
+	limit, end := c.maxDiscarded, time.Now().Add(lingerTimeout)
+	c.maxDiscarded = 0
 	half, ok := c.Conn.(interface{ CloseWrite() error })
-	if takes > 0 && ok && half.CloseWrite() == nil && c.SetReadDeadline(end) == nil {
-		// Whether the client stops or time is up, the connection ends.
-		if taken, _ := io.CopyN(io.Discard, c.Conn, takes); taken == takes {
+	if limit > 0 && ok && half.CloseWrite() == nil && c.SetReadDeadline(end) == nil {
+		if discarded, _ := io.CopyN(io.Discard, c.Conn, limit); discarded == limit {
 			time.Sleep(time.Until(end))
 		}
 	}

@@ -9,20 +9,20 @@ import (
 )
 
 var (
-	// innerID is the form of internal ids (docs/semantics.md 1.3).
-	innerID = regexp.MustCompile(`^[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{8}$`)
-	// ofRepoByID are the operations on a repository that is named by its internal id.
-	ofRepoByID = []string{"deployments", "deployment-statistics"}
+	// internalID is the form of internal ids (docs/semantics.md 1.3).
+	internalID = regexp.MustCompile(`^[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{8}$`)
+	// operationsByID are the operations on a repository whose path has its internal id.
+	operationsByID = []string{"deployments", "deployment-statistics"}
 )
 
 const (
 	reposPrefix = links.Prefix + "/repos/"
-	// liveArtifacts precedes the name in the path of the operation whose path ends with it.
+	// liveArtifacts precedes the name in the path of the operation for live artifacts.
 	liveArtifacts = "live-artifacts/"
 )
 
-// RepoPath escapes the slashes within the name of a repository, as clients send names with slashes in the path
-// (docs/semantics.md 1.6). All else of the path stays as it was sent, and so does every other path.
+// RepoPath escapes the slashes in the name of a repository, which clients send unescaped (docs/semantics.md 1.6). The
+// rest of the path and other paths are unchanged.
 func RepoPath(path string) string {
 	rest, ok := strings.CutPrefix(path, reposPrefix)
 	if !ok {
@@ -32,7 +32,7 @@ func RepoPath(path string) string {
 	if !ok || org == "" {
 		return path
 	}
-	if id, operation, ok := strings.Cut(name, "/"); ok && innerID.MatchString(id) && slices.Contains(ofRepoByID, operation) {
+	if id, operation, ok := strings.Cut(name, "/"); ok && internalID.MatchString(id) && slices.Contains(operationsByID, operation) {
 		return path
 	}
 	head := reposPrefix + org + "/"
@@ -44,12 +44,12 @@ func RepoPath(path string) string {
 
 const (
 	logPrefix = links.Prefix + "/log/"
-	// tilesPrefix is the other name of the paths of transparency logs, which the clients of tlog-tiles are given.
+	// tilesPrefix is an alias of logPrefix for clients of tlog-tiles.
 	tilesPrefix = "/-/log/"
 )
 
-// LogPath returns the path of the operation on a transparency log that a path means: /-/log is another name of the log's
-// operations, and the path of a tile, which has slashes in it, becomes one segment. Every other path stays as it is.
+// LogPath returns the path of an operation on a transparency log: it replaces tilesPrefix by logPrefix, and escapes the
+// slashes in the path of a tile. Other paths are unchanged.
 func LogPath(path string) string {
 	if rest, ok := strings.CutPrefix(path, tilesPrefix); ok {
 		path = logPrefix + rest

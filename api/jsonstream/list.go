@@ -1,5 +1,5 @@
-// Package jsonstream encodes answers as JSON piece by piece, while they are sent: no list
-// is encoded as a whole, and a List is not even read as a whole.
+// Package jsonstream encodes and decodes JSON piece by piece. Answers are encoded while they are sent, and the elements
+// of a List are read meanwhile.
 package jsonstream
 
 import (
@@ -13,30 +13,30 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// List is a JSON array whose elements are read, batch by batch, while it is sent. It can
-// be sent once. The zero List is an empty array.
+// List is a JSON array whose elements are read batch by batch while it is sent. It can be sent once. The zero List is
+// an empty array.
 type List[T any] struct {
 	next func(ctx context.Context) (batch []T, more bool, err error)
 }
 
-// NewList makes a list of what next returns: the next elements, and whether there may be
-// more. An empty batch may have others after it.
+// NewList makes a list of the batches that next returns. more reports whether there may be another batch, also after an
+// empty one.
 func NewList[T any](next func(ctx context.Context) (batch []T, more bool, err error)) List[T] {
 	return List[T]{next: next}
 }
 
-// ListOf is a list of elements that are in memory already.
+// ListOf is a list of elements in memory.
 func ListOf[T any](elements []T) List[T] {
 	return NewList(func(context.Context) ([]T, bool, error) { return elements, false, nil })
 }
 
-// atOnce is how many elements of a list by Show are made at a time.
-const atOnce = 64
+// showBatch is how many elements of a list by Show are made at a time.
+const showBatch = 64
 
-// Show is a list of what show makes of each item, some at a time.
+// Show is a list of items in memory that show converts, showBatch at a time.
 func Show[S, T any](items []S, show func(*S) T) List[T] {
 	return NewList(func(context.Context) ([]T, bool, error) {
-		part := items[:min(atOnce, len(items))]
+		part := items[:min(showBatch, len(items))]
 		items = items[len(part):]
 		shown := make([]T, 0, len(part))
 		for i := range part {
@@ -46,7 +46,7 @@ func Show[S, T any](items []S, show func(*S) T) List[T] {
 	})
 }
 
-// Append returns the list with further elements at its end.
+// Append returns the list with more elements at its end.
 func (l List[T]) Append(elements ...T) List[T] {
 	ended := l.next == nil
 	return NewList(func(ctx context.Context) ([]T, bool, error) {
@@ -59,7 +59,7 @@ func (l List[T]) Append(elements ...T) List[T] {
 	})
 }
 
-// Schema is that of an array.
+// Schema is the schema of an array.
 func (List[T]) Schema(registry huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeArray, Items: registry.Schema(reflect.TypeFor[T](), true, "")}
 }
@@ -69,7 +69,7 @@ func (List[T]) MarshalJSON() ([]byte, error) {
 	return nil, errors.New("a list is encoded as a whole")
 }
 
-// noMarshalers encode the elements of a list where no other list can be met.
+// noMarshalers are for elements that contain no other list.
 var noMarshalers = new(json.Marshalers)
 
 func (l List[T]) stream(r *Reader, to *jsontext.Encoder) error {
@@ -84,7 +84,7 @@ func (l List[T]) stream(r *Reader, to *jsontext.Encoder) error {
 		options = nil
 	}
 	for more := l.next != nil; more; {
-		var batch []T // that before is not held while this one is read
+		var batch []T // declared here, so that the previous batch can be freed while this one is read
 		var err error
 		if batch, more, err = l.next(r.ctx); err != nil {
 			return err
@@ -104,10 +104,10 @@ type Map[T any] struct {
 	members iter.Seq2[string, T]
 }
 
-// NewMap makes an object of members, which are made when all before the object has been sent.
+// NewMap makes an object of members. The iteration begins when the encoding reaches the object.
 func NewMap[T any](members iter.Seq2[string, T]) Map[T] { return Map[T]{members: members} }
 
-// Schema is that of an object with any members.
+// Schema is the schema of an object with any members.
 func (Map[T]) Schema(registry huma.Registry) *huma.Schema {
 	return &huma.Schema{
 		Type:                 huma.TypeObject,
@@ -135,7 +135,7 @@ func (m Map[T]) stream(_ *Reader, to *jsontext.Encoder) error {
 	return to.WriteToken(jsontext.EndObject)
 }
 
-// Form is a body that has several forms, one of which is sent. Its own type describes them all.
+// Form is a body with several forms, one of which is sent. Its schema describes all.
 type Form interface {
 	// JSONForm returns the value that is encoded.
 	JSONForm() any

@@ -16,26 +16,26 @@ import (
 	jsonv1 "github.com/go-json-experiment/json/v1"
 )
 
-// Reader encodes a value while it is read. What it gives is what an Encoder of
-// encoding/json gives, without the newline at the end.
+// Reader encodes a value while it is read. The result is that of encoding/json's Encoder, without the newline at the
+// end.
 type Reader struct {
 	ctx  context.Context
 	text bytes.Buffer
-	// wanted is how much text there is when the encoding pauses, in bytes.
+	// wanted is the size of text at which the encoding pauses, in bytes.
 	wanted int
-	// resume goes on with the encoding until it pauses or ends, and stop ends it. The encoding pauses by pause, which is
-	// false once it is to end.
+	// The encoding is a coroutine. resume continues it until it pauses or ends, and stop ends it. It calls pause, which
+	// returns false after stop.
 	resume func() (struct{}, bool)
 	stop   func()
 	pause  func(struct{}) bool
-	// reads is set while a list is encoded that is not read to its end, or has lists in it.
+	// reads is set while the encoding is in a list that is not yet read to its end, or contains lists.
 	reads bool
 	// err is set once the encoding has ended: io.EOF if it is complete.
 	err error
 }
 
-// NewReader begins to encode a value; its lists are read with ctx. Unless escapeHTML is
-// set, <, > and & stay as they are in texts. The reader must be closed unless it is read to its end.
+// NewReader makes a reader of a value, whose lists are read with ctx. escapeHTML escapes <, > and & in texts. The
+// reader must be closed unless it is read to its end.
 func NewReader(ctx context.Context, value any, escapeHTML bool) *Reader {
 	r := &Reader{ctx: ctx}
 	options := []json.Options{jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(escapeHTML)}
@@ -52,7 +52,7 @@ func NewReader(ctx context.Context, value any, escapeHTML bool) *Reader {
 	return r
 }
 
-// pausing takes what is encoded, a few KiB at a time, and pauses if there is as much text as is wanted.
+// pausing is the writer of the encoder, which writes a few KiB at a time. It pauses if there is as much text as wanted.
 type pausing struct{ *Reader }
 
 func (p pausing) Write(text []byte) (int, error) {
@@ -66,10 +66,10 @@ func (p pausing) Write(text []byte) (int, error) {
 // SetContext replaces the context that lists are read with.
 func (r *Reader) SetContext(ctx context.Context) { r.ctx = ctx }
 
-// Reads reports whether a list has been begun and is left to be read.
+// Reads reports whether the encoding is in a list of which more is to be read.
 func (r *Reader) Reads() bool { return r.reads }
 
-// Read encodes as much as is needed to fill p, or to the end. After an error nothing more can be read.
+// Read encodes until p is full, or to the end. After an error nothing more can be read.
 func (r *Reader) Read(p []byte) (int, error) {
 	if r.wanted = len(p); r.err == nil && r.text.Len() < r.wanted {
 		r.resume()
@@ -94,10 +94,10 @@ type streamed interface {
 	stream(r *Reader, to *jsontext.Encoder) error
 }
 
-// streamedTypes has for types that were met what isStreamed returns; as many as answers have.
+// streamedTypes caches the results of isStreamed, for the types of answers.
 var streamedTypes sync.Map
 
-// isStreamed reports whether values of a type are streamed or a Form, or may have such values in them.
+// isStreamed reports whether values of a type are streamed or a Form, or may contain such values.
 func isStreamed(t reflect.Type) bool {
 	known, ok := streamedTypes.Load(t)
 	if !ok {
@@ -106,7 +106,7 @@ func isStreamed(t reflect.Type) bool {
 	return known.(bool)
 }
 
-// holdsStreamed looks at a type within others that have values of it in them.
+// holdsStreamed is isStreamed without the cache. within are the types that contain t, to end recursion.
 func holdsStreamed(t reflect.Type, within ...reflect.Type) bool {
 	if t.Implements(reflect.TypeFor[streamed]()) || t.Implements(reflect.TypeFor[Form]()) {
 		return true

@@ -14,30 +14,30 @@ import (
 )
 
 const (
-	// maxAddresses bounds the client addresses whose failed attempts are remembered: some 3 MB.
+	// maxAddresses bounds the client addresses whose failed attempts are counted: about 3 MB.
 	maxAddresses = 10_000
-	// clientBits is how much of an IPv6 address is that of a client: whoever has one address
-	// usually has the whole network of 64 bits, and could change the rest at will.
+	// clientBits is the prefix length of an IPv6 address that identifies a client. A client usually has a whole /64
+	// network, and could change the other bits at will.
 	clientBits = 64
 
 	attemptsMessage = "Too many requests with invalid API keys, please try again later."
 )
 
-// Attempts limits how many failed attempts to authenticate of a client address are answered as
-// such in a minute; further ones are answered 429. It counts in the memory of the process. A nil *Attempts limits nothing.
+// Attempts limits the failed attempts of a client address to authenticate in a minute; further ones are answered 429.
+// It counts in the memory of the process. A nil *Attempts limits nothing.
 type Attempts struct {
 	AttemptsOptions
 	refused prometheus.Counter
 	warned  sync.Once
 
 	mu sync.Mutex
-	// failed holds a bucket for each address with failures, which each failure takes from.
+	// failed has a token bucket for each address with failures. Each failure takes a token.
 	failed cache.LRU[*rate.Limiter]
 }
 
-// AttemptsOptions say how attempts are limited.
+// AttemptsOptions are the settings and dependencies of Attempts.
 type AttemptsOptions struct {
-	// PerMinute is how many failed attempts an address may make in a minute, or all at once; more than 0.
+	// PerMinute is how many failed attempts an address may make in a minute, or in one burst; more than 0.
 	PerMinute int
 	Proxies   Proxies
 	Clock     evidence.Clock
@@ -45,7 +45,7 @@ type AttemptsOptions struct {
 	Metrics   *Metrics
 }
 
-// NewAttempts makes a limit of failed attempts.
+// NewAttempts makes a limit for failed attempts.
 func NewAttempts(options AttemptsOptions) *Attempts {
 	return &Attempts{
 		AttemptsOptions: options, refused: options.Metrics.refused.WithLabelValues(ofAddress),
@@ -53,11 +53,11 @@ func NewAttempts(options AttemptsOptions) *Attempts {
 	}
 }
 
-// Judge counts an evidence.Unauthorized error of an attempt to authenticate as a failed one. It
-// returns the error that answers the attempt: beyond the limit, an evidence.RateLimited error.
+// Judge counts an attempt to authenticate with an evidence.Unauthorized error as failed. It returns err, or beyond the
+// limit an evidence.RateLimited error.
 //
-// Attempts are judged after the secret was looked up, never before. Clients that share an address must not lock
-// each other out, and only the look-up shows whether a secret is good.
+// It must be called after the lookup of the secret. Clients that share an address must not lock each other out, and
+// only the lookup shows whether a secret is valid.
 func (a *Attempts) Judge(from Origin, err error) error {
 	if a == nil || evidence.CodeOf(err) != evidence.Unauthorized {
 		return err
@@ -71,8 +71,7 @@ func (a *Attempts) Judge(from Origin, err error) error {
 	return &evidence.Error{Code: evidence.RateLimited, Message: attemptsMessage, RetryAfter: wait}
 }
 
-// count takes a failed attempt from the bucket of an address. From an empty one it takes nothing,
-// and returns how long it takes until there is room for an attempt.
+// count takes a token from the bucket of an address. If the bucket is empty, it returns the time until the next token.
 func (a *Attempts) count(address string) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -83,7 +82,7 @@ func (a *Attempts) count(address string) time.Duration {
 	}
 	now := a.Clock()
 	allowed, left := bucket.AllowN(now, 1), bucket.TokensAt(now)
-	a.Metrics.fullest[ofAddress].note(a.PerMinute - int(left))
+	a.Metrics.fullest[ofAddress].observe(a.PerMinute - int(left))
 	if allowed {
 		return 0
 	}
@@ -91,9 +90,9 @@ func (a *Attempts) count(address string) time.Duration {
 	return time.Duration(missing * float64(time.Minute) / float64(a.PerMinute))
 }
 
-// warn says once that requests come through a proxy that is not trusted, so that all its clients count as one.
+// warn logs once that requests come through a proxy that is not trusted, so that all its clients count as one.
 func (a *Attempts) warn(from Origin) {
-	if len(from.ForwardedFor) == 0 || a.Proxies.trusts(plain(from.Peer)) {
+	if len(from.ForwardedFor) == 0 || a.Proxies.trusts(canonical(from.Peer)) {
 		return
 	}
 	a.warned.Do(func() {
@@ -101,11 +100,10 @@ func (a *Attempts) warn(from Origin) {
 	})
 }
 
-// addressOf names the bucket of a client.
+// addressOf is the name of a client's bucket.
 func addressOf(client netip.Addr) string {
 	if client.Is6() {
-		// The length fits every IPv6 address.
-		network, _ := client.Prefix(clientBits)
+		network, _ := client.Prefix(clientBits) // valid for every IPv6 address
 		return network.String()
 	}
 	return client.String()

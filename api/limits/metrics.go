@@ -1,5 +1,5 @@
-// Package limits bounds how many requests a key and an organization may make in a minute, and
-// how many wrong keys a client address may send (docs/semantics.md 2.6).
+// Package limits is the rate limiting of keys, organizations, and client addresses with wrong keys (docs/semantics.md
+// 2.6).
 package limits
 
 import (
@@ -15,14 +15,14 @@ import (
 	"attestry/monitor"
 )
 
-// The kinds of limits, as the metric of refusals names them.
+// The kinds of limits, which are labels of metrics.
 const (
 	ofKey          = "key"
 	ofOrganization = "organization"
 	ofAddress      = "address"
 )
 
-// Metrics count what the limits did.
+// Metrics are the metrics of the limits.
 type Metrics struct {
 	refused   *prometheus.CounterVec
 	unlimited prometheus.Counter
@@ -46,24 +46,24 @@ func NewMetrics(registerer prometheus.Registerer, limits config.Limits, clock ev
 		m.refused.WithLabelValues(kind)
 		of := &fullest{perMinute: perMinute, clock: clock}
 		m.fullest[kind] = of
-		monitor.RegisterLimits(registerer, monitor.Limit{Name: kind, Max: perMinute, Used: func() int { return of.note(0) }})
+		monitor.RegisterLimits(registerer, monitor.Limit{Name: kind, Max: perMinute, Used: func() int { return of.observe(0) }})
 	}
 	return m
 }
 
-// fullest is the bucket of a kind that holds most requests, of those that this process has put some into.
+// fullest is the fill level of the fullest bucket of a kind that this process has used.
 type fullest struct {
 	perMinute int
 	clock     evidence.Clock
 
 	mu sync.Mutex
-	// held is how many it held at a time. It loses perMinute.
+	// held is the number of requests in the bucket at a time. It decreases by perMinute in a minute.
 	held float64
 	at   time.Time
 }
 
-// note notes how many requests a bucket holds now, and returns how many the fullest does.
-func (f *fullest) note(held int) int {
+// observe records the number of requests in a bucket now, and returns that of the fullest bucket.
+func (f *fullest) observe(held int) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.clock()

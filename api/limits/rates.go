@@ -14,22 +14,22 @@ import (
 )
 
 const (
-	// RedisTimeout bounds how long a request waits for Redis: limits are not worth more.
+	// RedisTimeout bounds how long a request waits for Redis.
 	RedisTimeout = 100 * time.Millisecond
 
 	rateMessage = "Rate limit exceeded, please try again later."
 )
 
-// Buckets take requests from buckets that all api processes share. redis_rate.Limiter is one.
+// Buckets are token buckets that all api processes share; redis_rate.Limiter implements it.
 type Buckets interface {
-	// Allow takes a request from the bucket of a name, unless the limit leaves no room for it.
+	// Allow takes a token from the named bucket, if it has one.
 	Allow(ctx context.Context, name string, limit redis_rate.Limit) (*redis_rate.Result, error)
 }
 
-// Rates limits how many requests a key and an organization may make in a minute. While its
-// buckets are away it limits nothing. A nil *Rates never limits anything.
+// Rates limits how many requests a key and an organization may make in a minute. It limits nothing while Redis is
+// unavailable. A nil *Rates never limits anything.
 type Rates struct {
-	// PerKey and PerOrganization are how many requests each may make in a minute, or all at once; 0 is any number.
+	// PerKey and PerOrganization are the limits for a minute, or for one burst; 0 means no limit.
 	PerKey, PerOrganization int
 	Buckets                 Buckets
 	Clock                   evidence.Clock
@@ -40,23 +40,24 @@ type Rates struct {
 	timeout time.Duration
 
 	mu sync.Mutex
-	// away records whether Redis is away, so that only the first requests wait for it. It is probed again at probeAt.
+	// away is set while Redis is unavailable, so that only the first requests wait for it. The next probe is at
+	// probeAt.
 	away    bool
 	probeAt time.Time
 }
 
-// State is what a request has left of a bucket.
+// State is the state of a bucket after a request.
 type State struct {
-	// Limit is how many requests the bucket holds, 0 if no limit was applied.
+	// Limit is the size of the bucket in requests, 0 if no limit was applied.
 	Limit int
-	// Remaining is how many requests it still has room for.
+	// Remaining is the number of further requests.
 	Remaining int
-	// Reset is how long it takes until it has room for all again.
+	// Reset is the time until the bucket is full again.
 	Reset time.Duration
 }
 
-// Take takes a request from the bucket of a key, then from that of the organization with an id, "" for none. It returns
-// the state of the one that has less room, and an evidence.RateLimited error if one has none.
+// Take takes a token from the bucket of the key, then from that of the organization with an id, "" for none. It returns
+// the state of the bucket with fewer tokens, and an evidence.RateLimited error if one is empty.
 func (r *Rates) Take(ctx context.Context, principal evidence.Principal, orgID string) (State, error) {
 	if r == nil {
 		return State{}, nil
@@ -93,14 +94,13 @@ func (r *Rates) Take(ctx context.Context, principal evidence.Principal, orgID st
 	return answer.State, nil
 }
 
-// bucket is one that a request is taken from.
 type bucket struct {
 	kind, name string
 	limit      redis_rate.Limit
 }
 
-// bucketsOf lists the buckets of a request. That of the key is first, so that a request
-// beyond the limit of its key does not count for the organization.
+// bucketsOf lists the buckets of a request. That of the key is first, so that a request beyond the limit of its key
+// does not count for the organization.
 func (r *Rates) bucketsOf(principal evidence.Principal, orgID string) []bucket {
 	var wanted []bucket
 	if r.PerKey > 0 {
@@ -116,16 +116,15 @@ func (r *Rates) bucketsOf(principal evidence.Principal, orgID string) []bucket {
 	return wanted
 }
 
-// answer is what buckets have answered to a request.
 type answer struct {
 	State
-	// refusedBy is the kind of the bucket that has no room, "" if all had.
+	// refusedBy is the kind of the empty bucket, "" for none.
 	refusedBy  string
 	retryAfter time.Duration
 }
 
-// take takes a request from its buckets, up to the first that has no room. An error means
-// that Redis does not answer, whatever becomes of the request meanwhile.
+// take takes a token from each bucket, up to the first empty one. It ignores the cancellation of ctx, so that an error
+// means that Redis does not answer.
 func (r *Rates) take(ctx context.Context, wanted []bucket) (answer, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cmp.Or(r.timeout, RedisTimeout))
 	defer cancel()
@@ -135,7 +134,7 @@ func (r *Rates) take(ctx context.Context, wanted []bucket) (answer, error) {
 		if err != nil {
 			return answer{}, err
 		}
-		r.Metrics.fullest[one.kind].note(result.Limit.Burst - result.Remaining)
+		r.Metrics.fullest[one.kind].observe(result.Limit.Burst - result.Remaining)
 		state := State{Limit: result.Limit.Burst, Remaining: result.Remaining, Reset: result.ResetAfter}
 		if result.Allowed == 0 {
 			return answer{State: state, refusedBy: one.kind, retryAfter: result.RetryAfter}, nil
@@ -147,10 +146,10 @@ func (r *Rates) take(ctx context.Context, wanted []bucket) (answer, error) {
 	return least, nil
 }
 
-// probePause is how long Redis is left alone after it did not answer.
+// probePause is the time between two probes of an unavailable Redis.
 const probePause = time.Second
 
-// outage reports whether Redis is away, and whether the caller should probe it: one caller in each probePause.
+// outage reports whether Redis is unavailable, and whether the caller should probe it: one caller in each probePause.
 func (r *Rates) outage() (away, due bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -8,52 +8,48 @@ import (
 	"attestry/evidence"
 )
 
-// ReadMultiple is what a byte of a stored document takes up while an answer is made of
-// it: as it was read, decoded, and shown.
+// ReadMultiple is the memory for a byte of a stored document while it is answered: as read, as decoded, and as shown.
 const ReadMultiple = 3
 
-// initialReadSize is set aside for what is still to be read, in bytes.
+// initialReadSize is the first size of the buffer of ReadAll, in bytes.
 const initialReadSize = 64 << 10
 
-// Account is the memory of one request within the budget that all share: for its body and the decoded body, and for
-// what is read for its answer.
+// Account is the memory of one request in the shared budget: for its body, raw and decoded, and for what is read for
+// its answer. The mutex of the budget guards all fields.
 type Account struct {
 	budget *Budget
-
-	// All below is guarded by the mutex of the budget.
-
 	// taken is for the body, and for values that are not read from storage.
 	taken int64
-	// read is of the batch at hand, where an answer is read batch by batch.
+	// read is for documents from storage: of the current batch, if an answer is read batch by batch.
 	read int64
-	// held is reserved however little is read.
+	// held is a lower bound of read.
 	held int64
-	// bytes is how much was read in all, as it is stored.
+	// bytes is how much was read in total, in stored bytes.
 	bytes int64
 }
 
-// Take reserves more for the body, or for values that are not read from storage.
+// Take reserves more memory for the body, or for values that are not read from storage.
 func (a *Account) Take(bytes int64) error {
 	a.budget.mu.Lock()
 	defer a.budget.mu.Unlock()
 	return a.resize(a.taken+bytes, a.read, a.held)
 }
 
-// Fits reports whether so much more could be taken now.
+// Fits returns the error that Take would return, without reserving.
 func (a *Account) Fits(bytes int64) error {
 	a.budget.mu.Lock()
 	defer a.budget.mu.Unlock()
 	return a.check(a.taken + bytes + max(a.read, a.held))
 }
 
-// Keep reserves so much and no more, for what is left of the body once it is decoded.
+// Keep replaces what was taken by another amount, for the decoded body after the raw one is freed.
 func (a *Account) Keep(bytes int64) error {
 	a.budget.mu.Lock()
 	defer a.budget.mu.Unlock()
 	return a.resize(bytes, a.read, a.held)
 }
 
-// Charge reserves what was read; it is a storage.Charge.
+// Charge reserves memory for bytes read from storage; it is a storage.Charge.
 func (a *Account) Charge(bytes int) error {
 	a.budget.mu.Lock()
 	defer a.budget.mu.Unlock()
@@ -61,20 +57,20 @@ func (a *Account) Charge(bytes int) error {
 	return a.resize(a.taken, a.read+ReadMultiple*int64(bytes), a.held)
 }
 
-// Hold reserves what an answer needs at least until it is sent, so that it does not break off for a lack of memory.
+// Hold reserves a minimum for reads until the answer is sent, so that it does not break off for lack of memory.
 func (a *Account) Hold(bytes int64) error {
 	a.budget.mu.Lock()
 	defer a.budget.mu.Unlock()
 	return a.resize(a.taken, a.read, bytes)
 }
 
-// ReadAll reads to the end, at most so many bytes, and reserves memory as they arrive.
-// So a slow sender takes up no more than twice what it has sent.
-func (a *Account) ReadAll(from io.Reader, most int) ([]byte, error) {
+// ReadAll reads to the end, at most limit bytes. It reserves memory as they arrive, so that a slow sender takes up no
+// more than twice the bytes that it has sent.
+func (a *Account) ReadAll(from io.Reader, limit int) ([]byte, error) {
 	var text []byte
-	for len(text) < most {
+	for len(text) < limit {
 		if len(text) == cap(text) {
-			room := min(max(2*cap(text), initialReadSize), most)
+			room := min(max(2*cap(text), initialReadSize), limit)
 			if err := a.Take(int64(room - cap(text))); err != nil {
 				return nil, err
 			}
@@ -92,36 +88,35 @@ func (a *Account) ReadAll(from io.Reader, most int) ([]byte, error) {
 	return text, nil
 }
 
-// Mark is how much is reserved for what was read, for Rewind.
+// Mark is the memory reserved for reads, for Rewind.
 func (a *Account) Mark() int64 {
 	a.budget.mu.Lock()
 	defer a.budget.mu.Unlock()
 	return a.read
 }
 
-// Rewind releases what was reserved for reads since a mark.
+// Rewind releases the memory reserved for reads since Mark.
 func (a *Account) Rewind(mark int64) {
 	a.budget.mu.Lock()
 	defer a.budget.mu.Unlock()
-	// An account that shrinks is not refused.
-	_ = a.resize(a.taken, mark, a.held)
+	_ = a.resize(a.taken, mark, a.held) // never fails, as it shrinks
 }
 
-// BytesRead is how much was read in all.
+// BytesRead is how much was read from storage in total, in bytes.
 func (a *Account) BytesRead() int64 {
 	a.budget.mu.Lock()
 	defer a.budget.mu.Unlock()
 	return a.bytes
 }
 
-// Release gives up everything.
+// Release releases all memory of the account.
 func (a *Account) Release() {
 	a.budget.mu.Lock()
 	defer a.budget.mu.Unlock()
 	_ = a.resize(0, 0, 0)
 }
 
-// resize reserves what the three take up together, or leaves all as it is.
+// resize changes the size of the account, or returns an error and changes nothing.
 func (a *Account) resize(taken, read, held int64) error {
 	size := taken + max(read, held)
 	if err := a.check(size); err != nil {
@@ -132,7 +127,7 @@ func (a *Account) resize(taken, read, held int64) error {
 	return nil
 }
 
-// check returns an evidence.Unavailable error if the budget has no room for an account of that size.
+// check returns an evidence.Unavailable error if the budget has no room for an account of this size.
 func (a *Account) check(size int64) error {
 	limit := a.budget.total
 	if size > Small {
@@ -148,8 +143,8 @@ func (a *Account) check(size int64) error {
 
 func (a *Account) size() int64 { return a.taken + max(a.read, a.held) }
 
-// Unlimited is that of work that no budget bounds.
+// Unlimited returns an account without a limit.
 func Unlimited() *Account { return NewAccount(NewBudget(math.MaxInt64)) }
 
-// NewAccount is that of a request, of which nothing is taken yet.
+// NewAccount returns the empty account of a request.
 func NewAccount(budget *Budget) *Account { return &Account{budget: budget} }

@@ -1,6 +1,5 @@
-// Package memory bounds the memory that the bodies and answers of all requests under
-// way take up together. What would exceed it is refused at once, never queued: a queue of
-// large requests would take up memory itself, and keep the small ones waiting.
+// Package memory bounds the total memory of the bodies and answers of all requests in flight. A request that would
+// exceed it is refused at once, not queued: a queue of large requests would take up memory and delay the small ones.
 package memory
 
 import (
@@ -12,20 +11,17 @@ import (
 )
 
 const (
-	// Free is what a request may take up without being counted, in bytes. So the requests
-	// that are made most, and those that ask how the service is, are never refused.
+	// Free is the size up to which a request is not counted, in bytes, so that the most frequent requests and health
+	// checks are never refused.
 	Free = 256 << 10
-	// Small is how much a request may take up, in bytes, to count as a small one. Small
-	// ones alone may use the last eighth of a budget.
+	// Small is the maximum size of a small request, in bytes. Only small requests may use the last eighth of a budget.
 	Small = 1 << 20
-	// retryAfter is when a client that was refused should come back. By then most requests
-	// that were under way have been answered.
+	// retryAfter is the Retry-After of refused requests. By then most requests in flight have been answered.
 	retryAfter = 5 * time.Second
-	// exhausted is the message to such a client.
-	exhausted = "The service is short of memory, please try again."
+	exhausted  = "The service is short of memory, please try again."
 )
 
-// Budget is shared by all requests of a process. All methods are safe for concurrent use.
+// Budget is the memory shared by all requests of a process. Its methods are safe for concurrent use.
 type Budget struct {
 	total int64
 
@@ -34,7 +30,7 @@ type Budget struct {
 	refused int64
 }
 
-// NewBudget makes a budget of so many bytes.
+// NewBudget makes a budget of total bytes.
 func NewBudget(total int64) *Budget { return &Budget{total: total} }
 
 // Total is the size of the budget in bytes.
@@ -47,14 +43,13 @@ func (b *Budget) InUse() int64 {
 	return b.inUse
 }
 
-// Refused is how often a reservation was refused.
+// Refused is the number of refused reservations.
 func (b *Budget) Refused() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.refused
 }
 
-// chargeable is what of a size is counted.
 func chargeable(size int64) int64 {
 	if size <= Free {
 		return 0
@@ -63,20 +58,19 @@ func chargeable(size int64) int64 {
 }
 
 const (
-	// MinTotal is the smallest budget that is of use, in bytes.
+	// MinTotal is the minimum of DefaultTotal, in bytes.
 	MinTotal = 16 << 20
-	// unknownMachineMemory is assumed if no limit can be read, in bytes.
+	// unknownMachineMemory is the limit if none can be read, in bytes.
 	unknownMachineMemory = 1 << 30
 )
 
-// DefaultTotal is a quarter of the memory that the process may use, in bytes: of the
-// limit of its cgroup or else of the machine's memory. As much again may be garbage that
-// has not been collected yet; the other half is for everything else.
+// DefaultTotal is a quarter of Limit, in bytes. Another quarter may be garbage that is not yet collected. The other
+// half is for everything else.
 func DefaultTotal() int64 { return quarter(Limit()) }
 
 func quarter(limit int64) int64 { return max(limit/4, MinTotal) }
 
-// Limit is the memory that the process may use, in bytes.
+// Limit is the memory that the process may use, in bytes: the lesser of its cgroup's limit and the machine's memory.
 func Limit() int64 { return leastOf(memlimit.FromCgroup, memlimit.FromSystem) }
 
 // leastOf returns the least of the limits that can be read.

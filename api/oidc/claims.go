@@ -21,21 +21,21 @@ import (
 )
 
 const (
-	// maxSubject is the longest subject, in characters.
+	// maxSubject bounds a subject, in characters.
 	maxSubject = 255
-	// leeway is how far the clock of an issuer may be ahead of ours. For the claim nbf go-oidc
-	// allows as much. An expired token gets none.
+	// leeway is how far the clock of an issuer may be ahead. go-oidc allows the same for the claim nbf. There is none
+	// for exp.
 	leeway = 5 * time.Minute
 )
 
-// verifiedToken is a token whose signature has been verified, and which is good now.
+// verifiedToken is a token whose signature and registered claims have been verified.
 type verifiedToken struct {
 	subject  string
 	audience []string
 	claims   expression.Claims
 }
 
-// verifyToken verifies all of a token that does not depend on a provider.
+// verifyToken verifies the parts of a token that do not depend on a provider.
 func (v *Verifier) verifyToken(ctx context.Context, token string, parsed parsedToken) (verifiedToken, error) {
 	trusted, err := v.providers.IsTrusted(ctx, parsed.issuer)
 	if err != nil {
@@ -56,7 +56,7 @@ func (v *Verifier) verifyToken(ctx context.Context, token string, parsed parsedT
 	switch {
 	case errors.As(err, &expired):
 		return verifiedToken{}, refusal("the token has expired, or has no claim exp")
-	case err != nil: // its text may repeat claims
+	case err != nil: // not logged, as its text may repeat claims
 		return verifiedToken{}, refusal("the token is not valid yet, or a registered claim has a wrong type")
 	}
 	if err := checkClaims(checked, v.clock()); err != nil {
@@ -66,7 +66,7 @@ func (v *Verifier) verifyToken(ctx context.Context, token string, parsed parsedT
 	return verifiedToken{subject: checked.Subject, audience: checked.Audience, claims: claims}, err
 }
 
-// signature is the openid.KeySet of one token. It keeps the error, which go-oidc turns into text.
+// signature is the openid.KeySet for one token. It keeps the error, as go-oidc returns only its text.
 type signature struct {
 	issuers *issuers
 	token   parsedToken
@@ -75,13 +75,13 @@ type signature struct {
 	err     error
 }
 
-// VerifySignature returns the payload if a key of the issuer verifies the signature.
+// VerifySignature returns the payload of the token if a key of the issuer verifies its signature.
 func (s *signature) VerifySignature(ctx context.Context, _ string) ([]byte, error) {
 	s.payload, s.err = s.issuers.verify(ctx, s.token)
 	return s.payload, s.err
 }
 
-// checkClaims checks what go-oidc does not.
+// checkClaims makes the checks that go-oidc does not make.
 func checkClaims(token *openid.IDToken, now time.Time) error {
 	switch {
 	case !now.Before(token.Expiry):
@@ -101,7 +101,7 @@ func isSubject(subject string) bool {
 	return subject != "" && utf8.RuneCountInString(subject) <= maxSubject && !strings.ContainsFunc(subject, isNotPrint)
 }
 
-// flatten reads the claims for conditions.
+// flatten decodes the claims for conditions.
 func flatten(payload []byte) (expression.Claims, error) {
 	decoder := json.NewDecoder(bytes.NewReader(payload))
 	decoder.UseNumber()
@@ -110,7 +110,7 @@ func flatten(payload []byte) (expression.Claims, error) {
 		return expression.Claims{}, refusal("the claims are not a JSON object")
 	}
 	for name, claim := range decoded {
-		// go-oidc also takes texts with the digits of a number.
+		// go-oidc also accepts numbers as strings.
 		if _, number := claim.(json.Number); !number && (name == "exp" || name == "nbf" || name == "iat") {
 			return expression.Claims{}, refusal("the claim exp, nbf or iat is not a number")
 		}
@@ -125,25 +125,25 @@ func flatten(payload []byte) (expression.Claims, error) {
 	return claims, nil
 }
 
-// isAlmostRegistered reports whether encoding/json, which ignores case, would take a claim for one
-// that go-oidc checks: whoever may choose the name of a claim could replace aud by "Aud".
+// isAlmostRegistered reports whether the name of a claim differs only in case from one that go-oidc checks. As
+// encoding/json ignores case, somebody who may choose the name of a claim could replace aud by "Aud".
 func isAlmostRegistered(name string) bool {
 	return slices.ContainsFunc([]string{"iss", "sub", "aud", "exp", "nbf", "iat"}, func(registered string) bool {
 		return name != registered && strings.EqualFold(name, registered)
 	})
 }
 
-// fit is how far a token meets a provider, from the least to the most.
+// fit is how well a token matches a provider, from the worst to the best.
 type fit int
 
 const (
 	unusable fit = iota // the provider accepts no token
 	otherAudience
-	otherClaims // its condition does not hold
+	otherClaims // the provider's condition does not hold
 	accepted
 )
 
-// message is the answer to a token whose best match is f. It says nothing about the provider.
+// message is the answer to a token whose best match is f. It does not reveal the provider.
 func (f fit) message() string {
 	switch f {
 	case otherAudience:
@@ -154,7 +154,7 @@ func (f fit) message() string {
 	return evidence.InvalidKeyMessage
 }
 
-// meets returns how far a token meets a provider, and if it is not accepted the reason.
+// meets returns how well a token matches a provider, and the reason if it is not accepted.
 func (t verifiedToken) meets(provider identity.IdentityProvider) (fit, error) {
 	if provider.Audience == "" || !slices.Contains(t.audience, provider.Audience) {
 		return otherAudience, refusal("the claim aud does not contain the audience of the provider")
@@ -165,7 +165,7 @@ func (t verifiedToken) meets(provider identity.IdentityProvider) (fit, error) {
 	}
 	holds, err := condition.Evaluate(t.claims)
 	switch {
-	case err != nil: // its text repeats a claim
+	case err != nil: // not logged, as its text repeats a claim
 		return otherClaims, refusal("the condition of the provider compares a number with a claim that is none")
 	case !holds:
 		return otherClaims, refusal("the condition of the provider does not hold")

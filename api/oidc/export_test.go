@@ -19,4 +19,4 @@ func (v *Verifier) CountChecks() *atomic.Int64 {
 }
 
 // KeepAtMost keeps issuers of so many bytes in all.
-func (v *Verifier) KeepAtMost(size int) { v.issuers.known = cache.NewLRU[issuer](size) }
+func (v *Verifier) KeepAtMost(size int) { v.issuers.cached = cache.NewLRU[issuer](size) }

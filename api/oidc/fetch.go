@@ -20,14 +20,15 @@ import (
 )
 
 const (
-	// fetchTime bounds an attempt: the discovery document and the keys.
+	// fetchTime bounds an attempt to fetch the discovery document and the keys.
 	fetchTime = 10 * time.Second
-	// minRSA is the least length of an RSA key that RS256 allows, in bits. go-jose leaves out those
-	// above 4096 bits, with which verifying takes long.
+	// minRSA is the minimum length of an RSA key for RS256, in bits. go-jose ignores keys of more than 4096 bits, which
+	// are slow.
 	minRSA = 2048
 )
 
-// failureOf turns the error of an attempt into that of requests. A wrong document is no reason to try again.
+// failureOf returns the error for the requests that wait for a failed attempt. They may retry, unless the discovery
+// document is not valid.
 func failureOf(err error) error {
 	if _, other := errors.AsType[*openid.IssuerMismatchError](err); other {
 		return refusal("the discovery document of the issuer is of another issuer")
@@ -38,8 +39,8 @@ func failureOf(err error) error {
 	return &evidence.Error{Code: evidence.Unavailable, Message: unreachableMessage, RetryAfter: attemptPause}
 }
 
-// fetch reads the discovery document and the keys of an issuer. Requests wait for it, and so none
-// of their contexts ends it.
+// fetch reads the discovery document and the keys of an issuer. It uses no request's context, as several requests share
+// it.
 func (i *issuers) fetch(name string) ([]jose.JSONWebKey, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), fetchTime)
 	defer cancel()
@@ -59,8 +60,7 @@ func (i *issuers) fetch(name string) ([]jose.JSONWebKey, error) {
 	return i.fetchKeys(ctx, document.Keys)
 }
 
-// fetchKeys does what openid.RemoteKeySet does, but leaves it to its caller when to do it, and
-// leaves out keys that are weak or not meant for signatures.
+// fetchKeys is openid.RemoteKeySet without the caching. It ignores keys that are weak or not for signatures.
 func (i *issuers) fetchKeys(ctx context.Context, address string) ([]jose.JSONWebKey, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -81,7 +81,7 @@ func (i *issuers) fetchKeys(ctx context.Context, address string) ([]jose.JSONWeb
 	return parseKeys(body)
 }
 
-// parseKeys reads a JSON Web Key Set. Keys of types that are not known do no harm to the others (RFC 7517, section 5).
+// parseKeys parses a JSON Web Key Set. It ignores keys of unknown types (RFC 7517, section 5).
 func parseKeys(body []byte) ([]jose.JSONWebKey, error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -96,19 +96,19 @@ func parseKeys(body []byte) ([]jose.JSONWebKey, error) {
 	for _, text := range set.Keys {
 		var key jose.JSONWebKey
 		if key.UnmarshalJSON(text) == nil && isUsable(key) {
-			// Its certificates would take up memory.
+			// Without its certificates, which would take up memory.
 			keys = append(keys, jose.JSONWebKey{Key: key.Key, KeyID: key.KeyID, Algorithm: key.Algorithm})
 		}
 	}
 	return keys, nil
 }
 
-// isUsable reports whether a key is public, for signatures, and of one of the types of algorithms.
+// isUsable reports whether a key is a public key for signatures with one of algorithms.
 func isUsable(key jose.JSONWebKey) bool {
 	return (key.Use == "" || key.Use == "sig") && algorithmOf(key) != ""
 }
 
-// algorithmOf returns the algorithm whose signatures a key verifies, "" if there is none.
+// algorithmOf returns the algorithm of a key, "" if there is none.
 func algorithmOf(key jose.JSONWebKey) jose.SignatureAlgorithm {
 	switch public := key.Key.(type) {
 	case *rsa.PublicKey:

@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// documentAge is how long the issuer's document is used. Keys are read for each sign-in.
+	// documentAge is how long the issuer's discovery document is used.
 	documentAge = time.Hour
-	// emailClaim names a user only if the issuer has verified that the address is theirs.
+	// emailClaim names a user only if the issuer has verified the address.
 	emailClaim, emailVerifiedClaim = "email", "email_verified"
 )
 
@@ -29,27 +29,26 @@ var errUnreachable = &evidence.Error{
 	Code: evidence.Unavailable, Message: "The identity provider cannot be reached, please try again.", RetryAfter: attemptPause,
 }
 
-// Login signs people in with an OpenID Connect issuer that the operator trusts, by the authorization code flow with PKCE. It is
-// safe for concurrent use. The discovery document is fetched when the first person signs in.
+// Login signs people in with an OpenID Connect issuer that the operator trusts, by the authorization code flow with
+// PKCE. It is safe for concurrent use. The discovery document is fetched at the first sign-in.
 type Login struct {
 	config.SignIn
-	// Redirect is the address that the issuer sends people back to.
+	// Redirect is the redirect URI.
 	Redirect string
-	// Client calls the issuer.
-	Client *http.Client
-	Clock  evidence.Clock
-	Log    *slog.Logger
+	Client   *http.Client // for requests to the issuer
+	Clock    evidence.Clock
+	Log      *slog.Logger
 
 	// mu is held while the discovery document is fetched, so that concurrent sign-ins fetch it once.
 	mu sync.Mutex
-	// provider is the discovery document as fetched at readAt, nil before that.
+	// provider is the discovery document, fetched at readAt, nil before.
 	provider *oidc.Provider
 	readAt   time.Time
-	// failedAt is when fetching the document failed last.
+	// failedAt is the time of the last failure to fetch the document.
 	failedAt time.Time
 }
 
-// Attempt is what ties the answer of the issuer to the browser that was sent there.
+// Attempt binds the answer of the issuer to the browser that was redirected there.
 type Attempt struct{ State, Nonce, Verifier string }
 
 // NewAttempt makes a random attempt.
@@ -57,22 +56,23 @@ func NewAttempt() Attempt {
 	return Attempt{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier()}
 }
 
-// Address is where the browser is sent to. An issuer that cannot be reached is evidence.Unavailable.
+// Address is the URL to which the browser is redirected. If the issuer cannot be reached, the error is
+// evidence.Unavailable.
 func (l *Login) Address(ctx context.Context, a Attempt) (string, error) {
-	provider, err := l.ask(ctx)
+	provider, err := l.discover(ctx)
 	if err != nil {
 		return "", err
 	}
 	return l.flow(provider).AuthCodeURL(a.State, oidc.Nonce(a.Nonce), oauth2.S256ChallengeOption(a.Verifier)), nil
 }
 
-// Redeem returns the name of the user whom the issuer has sent back with a code and a state. Whatever is
-// wrong with these is one evidence.Unauthorized error; the reason is logged.
+// Redeem returns the name of the user whom the issuer has redirected back with a code and a state. If these are not
+// valid, the error is evidence.Unauthorized without the reason, which is logged.
 func (l *Login) Redeem(ctx context.Context, a Attempt, state, code string) (user string, err error) {
 	if a.State == "" || subtle.ConstantTimeCompare([]byte(a.State), []byte(state)) != 1 {
 		return "", l.refuse(ctx, errors.New("the state is not that of the browser"))
 	}
-	provider, err := l.ask(ctx)
+	provider, err := l.discover(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -87,7 +87,7 @@ func (l *Login) Redeem(ctx context.Context, a Attempt, state, code string) (user
 	return l.userOf(ctx, token, verified)
 }
 
-// exchange has the issuer give tokens for a code, and verifies the one that says who has signed in.
+// exchange exchanges a code for tokens, and verifies the ID token.
 func (l *Login) exchange(ctx context.Context, provider *oidc.Provider, a Attempt, code string) (*oauth2.Token, *oidc.IDToken, error) {
 	token, err := l.flow(provider).Exchange(ctx, code, oauth2.VerifierOption(a.Verifier))
 	if err != nil {
@@ -98,8 +98,8 @@ func (l *Login) exchange(ctx context.Context, provider *oidc.Provider, a Attempt
 	return token, verified, err
 }
 
-// verify verifies the token that says who has signed in. If that fails, the issuer may have a new key:
-// the discovery document is fetched again, unless that was done within attemptPause.
+// verify verifies the ID token. If that fails, the issuer may have a new key: the discovery document is fetched again,
+// unless it was fetched within attemptPause.
 func (l *Login) verify(ctx context.Context, provider *oidc.Provider, sent string) (*oidc.IDToken, error) {
 	config := &oidc.Config{ClientID: l.ClientID, Now: l.Clock}
 	verified, err := provider.VerifierContext(ctx, config).Verify(ctx, sent)
@@ -119,13 +119,13 @@ func (l *Login) verify(ctx context.Context, provider *oidc.Provider, sent string
 	return verified, nil
 }
 
-// userOf returns the claim that names the user. Issuers may return it from their
-// UserInfo endpoint only (OpenID Connect Core 5.4).
+// userOf returns the claim that names the user, from the ID token or else from the UserInfo endpoint (OpenID Connect
+// Core 5.4).
 func (l *Login) userOf(ctx context.Context, token *oauth2.Token, verified *oidc.IDToken) (string, error) {
 	if user := l.claimOf(verified); user != "" {
 		return user, nil
 	}
-	provider, err := l.ask(ctx)
+	provider, err := l.discover(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -146,7 +146,7 @@ func (l *Login) userOf(ctx context.Context, token *oauth2.Token, verified *oidc.
 	return user, nil
 }
 
-// wantedClaim says in the log which claim names the user.
+// wantedClaim describes the claim that names the user, for the log.
 func (l *Login) wantedClaim() string {
 	if l.UserClaim == emailClaim {
 		return emailClaim + " that is verified"
@@ -154,13 +154,13 @@ func (l *Login) wantedClaim() string {
 	return l.UserClaim
 }
 
-// claimOf returns the claim that names the user, "" if there is none that can be read or taken.
+// claimOf returns the claim that names the user, "" if it is missing, not a string, or an unverified e-mail address.
 func (l *Login) claimOf(source interface{ Claims(into any) error }) string {
 	var claims map[string]any
 	if err := source.Claims(&claims); err != nil {
 		return ""
 	}
-	// Some issuers write the boolean as a text.
+	// Some issuers send the boolean as a string.
 	if isVerified := claims[emailVerifiedClaim]; l.UserClaim == emailClaim && isVerified != true && isVerified != "true" {
 		return ""
 	}
@@ -181,17 +181,18 @@ func (l *Login) unreachable(ctx context.Context, err error) error {
 	return errUnreachable
 }
 
-// refuse logs why a sign-in is refused. The error does not repeat the reason.
+// refuse logs why a sign-in is refused. The error does not contain the reason.
 func (l *Login) refuse(ctx context.Context, reason error) error {
 	l.Log.InfoContext(ctx, "sign-in by the issuer refused", slog.String("issuer", string(l.Issuer)), slog.Any("reason", reason))
 	return evidence.NewError(evidence.Unauthorized, "The identity provider's answer is not accepted. Please try again.")
 }
 
-// ask returns the discovery document.
-func (l *Login) ask(ctx context.Context) (*oidc.Provider, error) { return l.read(ctx, documentAge) }
+func (l *Login) discover(ctx context.Context) (*oidc.Provider, error) {
+	return l.read(ctx, documentAge)
+}
 
-// read returns the discovery document, which is not older than maxAge. After a failure it is not fetched again
-// within attemptPause.
+// read returns the discovery document, not older than maxAge. After a failure it is not fetched again within
+// attemptPause.
 func (l *Login) read(ctx context.Context, maxAge time.Duration) (*oidc.Provider, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -202,7 +203,7 @@ func (l *Login) read(ctx context.Context, maxAge time.Duration) (*oidc.Provider,
 	if l.Clock().Before(l.failedAt.Add(attemptPause)) {
 		return nil, errUnreachable
 	}
-	// The provider keeps its context for later calls, so it must not end with the request.
+	// The provider keeps its context for later calls, so it must outlive the request.
 	provider, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), l.Client), string(l.Issuer))
 	if err != nil {
 		l.failedAt = l.Clock()
@@ -212,7 +213,6 @@ func (l *Login) read(ctx context.Context, maxAge time.Duration) (*oidc.Provider,
 	return provider, nil
 }
 
-// flow is the authorization code flow with the issuer.
 func (l *Login) flow(provider *oidc.Provider) *oauth2.Config {
 	return &oauth2.Config{
 		ClientID: l.ClientID, ClientSecret: l.ClientSecret.Reveal(), Endpoint: provider.Endpoint(), RedirectURL: l.Redirect,

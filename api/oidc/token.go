@@ -12,33 +12,32 @@ import (
 )
 
 const (
-	// MaxTokenLength is the longest token that is looked at, in bytes: with it, the head of a
-	// request has room for its other headers.
+	// MaxTokenLength bounds a token, in bytes, so that the header of a request has room for other fields.
 	MaxTokenLength = 12 << 10
-	// maxIssuer is the longest issuer that is looked up, in bytes.
+	// maxIssuer bounds the name of an issuer, in bytes.
 	maxIssuer = 2048
-	// maxDepth is how deep objects and lists of the claims may be nested.
+	// maxDepth bounds the nesting of the claims.
 	maxDepth = 10
 )
 
-// algorithms are those that tokens may be signed with.
+// algorithms are the accepted signature algorithms of tokens.
 func algorithms() []jose.SignatureAlgorithm {
 	return []jose.SignatureAlgorithm{jose.RS256, jose.ES256, jose.EdDSA}
 }
 
-// IsToken reports whether a secret has the form of a signed JWT, and is not too long. Nothing is verified.
+// IsToken reports whether a secret has the form of a signed JWT and is not too long. It verifies nothing.
 func IsToken(secret string) bool {
 	return len(secret) <= MaxTokenLength && evidence.IsSignedToken(secret)
 }
 
-// parsedToken is a token of which nothing has been verified.
+// parsedToken is an unverified token.
 type parsedToken struct {
 	jws *jose.JSONWebSignature
-	// issuer is an https URL, or "" if the token could not be read.
+	// issuer is an https URL.
 	issuer string
 }
 
-// parseToken reads a token. Its errors are refusals.
+// parseToken parses a token. Its errors are refusals.
 func parseToken(token string) (parsedToken, error) {
 	if !IsToken(token) {
 		return parsedToken{}, refusal("the token is not a signed JWT")
@@ -60,7 +59,7 @@ func parseToken(token string) (parsedToken, error) {
 	if jsontext.Invalid(payload) >= 0 || json.Unmarshal(payload, &claims) != nil {
 		return parsedToken{}, refusal("the claims are not a JSON object with a text iss")
 	}
-	// Readers of the token could take it for two different ones. go-jose refuses such a header.
+	// Parsers could read different values. go-jose refuses repeated keys in the header.
 	if _, _, repeated := jsontext.Repeated(payload); repeated {
 		return parsedToken{}, refusal("the claims have a key twice")
 	}

@@ -8,18 +8,18 @@ import (
 	"attestry/evidence/identity"
 )
 
-// Trial is how far a token is good for an identity provider.
+// Trial is the result of trying a token with an identity provider.
 type Trial struct {
-	// Reason says why it is not, "" if it is.
+	// Reason is why the token is not accepted, "" if it is.
 	Reason string
-	// Subject is the claim sub, "" unless the token has been verified.
+	// Subject is the claim sub, "" unless the token is verified.
 	Subject string
-	// Unmet is what of the provider's condition does not hold.
+	// Unmet are the parts of the provider's condition that do not hold.
 	Unmet []string
 }
 
-// Try tells an administrator whether a token would be accepted by a provider. Unlike those of Verify, its answers say what
-// is wrong. Errors are those of Verify that are not about the token.
+// Try returns, for an administrator, whether a provider would accept a token. Unlike Verify, it returns the reason. Its
+// errors are those of Verify that are not about the token.
 func (v *Verifier) Try(ctx context.Context, provider identity.IdentityProvider, token string) (Trial, error) {
 	verified, err := v.verifyFor(ctx, provider, token)
 	if refused, ok := errors.AsType[refusal](err); ok {
@@ -28,15 +28,15 @@ func (v *Verifier) Try(ctx context.Context, provider identity.IdentityProvider, 
 	if err != nil {
 		return Trial{}, err
 	}
-	tried := Trial{Subject: verified.subject}
+	trial := Trial{Subject: verified.subject}
 	fits, reason := verified.meets(provider)
 	if reason != nil {
-		tried.Reason = reason.Error()
+		trial.Reason = reason.Error()
 	}
 	if condition, err := expression.ParseClaims(provider.Condition); err == nil && fits == otherClaims {
-		tried.Unmet = condition.Unmet(verified.claims)
+		trial.Unmet = condition.Unmet(verified.claims)
 	}
-	return tried, nil
+	return trial, nil
 }
 
 func (v *Verifier) verifyFor(ctx context.Context, provider identity.IdentityProvider, token string) (verifiedToken, error) {

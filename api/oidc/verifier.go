@@ -17,12 +17,12 @@ import (
 	"attestry/storage/tenancy"
 )
 
-// maxLoggedIssuer is how much of an issuer is logged, in bytes: anybody may send any.
+// maxLoggedIssuer bounds a logged issuer, in bytes, as anybody may send any.
 const maxLoggedIssuer = 256
 
-// Identity is what a token proves.
+// Identity is the identity that a token proves.
 type Identity struct {
-	// Provider is the one of the organization whose privilege the token has.
+	// Provider is the organization's provider whose privilege the token has.
 	Provider identity.IdentityProvider
 	// Subject is the claim sub: 1 to 255 printable characters.
 	Subject string
@@ -36,23 +36,23 @@ type Verifier struct {
 	log       *slog.Logger
 }
 
-// NewVerifier makes a verifier that fetches the keys of issuers with the client, which must limit
-// where calls may go, how long they take and how much is read of an answer: outbound.NewClient.
+// NewVerifier makes a verifier that fetches the keys of issuers with client. The client must limit the addresses, the
+// time and the size of answers, as that of outbound.NewClient does.
 func NewVerifier(providers *tenancy.Tenancy, client *http.Client, clock evidence.Clock, log *slog.Logger) *Verifier {
 	return &Verifier{providers: providers, issuers: newIssuers(client, clock, log), clock: clock, log: log}
 }
 
-// Verify returns the identity that a token proves in an organization: of the providers that
-// trust its issuer and whose audience and condition it meets, the one with the greatest
-// privilege. Nothing is fetched for an issuer that no organization trusts.
+// Verify returns the identity that a token proves in an organization: that of the provider with the greatest privilege
+// among those of its issuer whose audience and condition it meets. Nothing is fetched for an issuer that no
+// organization trusts.
 //
-// Until the signature is verified, the work does not depend on the organization or on whether it exists. So the
-// time that it takes to refuse a forged token does not reveal whom an organization trusts.
+// The work before the signature is verified does not depend on the organization or its existence. So the time to refuse
+// a forged token does not reveal which issuers an organization trusts.
 //
-// A token that is refused gives an evidence.Unauthorized error; the reason is logged. If nothing but
-// the audience or the condition of the organization's providers is not met, the error says which of
-// them; else it is that of unknown keys. If the issuer cannot be reached and its keys are not known,
-// the error is evidence.Unavailable. Errors of the database and of ctx are returned as they are.
+// For a refused token the error is evidence.Unauthorized; the reason is logged. Only if the token fails nothing but the
+// audience or the condition of the organization's providers, the error has the reason. If the issuer cannot be reached
+// and its keys are not cached, the error is evidence.Unavailable. Errors of the database and of ctx are returned
+// unchanged.
 func (v *Verifier) Verify(ctx context.Context, orgName, token string) (Identity, error) {
 	r := request{org: orgName}
 	parsed, err := parseToken(token)
@@ -73,20 +73,20 @@ func (v *Verifier) Verify(ctx context.Context, orgName, token string) (Identity,
 	return v.choose(ctx, r, verified)
 }
 
-// providersOf returns the providers of an organization that trust exactly this issuer.
+// providersOf returns the providers of an organization with this issuer.
 func (v *Verifier) providersOf(ctx context.Context, orgName, issuer string) ([]identity.IdentityProvider, error) {
 	known, err := v.providers.IdentityProviders(ctx, orgName)
 	return slices.DeleteFunc(slices.Clone(known), func(p identity.IdentityProvider) bool { return p.Issuer != issuer }), err
 }
 
-// request is what is logged of a token.
+// request has the values that are logged about a token.
 type request struct {
 	org, issuer string
 	providers   []identity.IdentityProvider
 }
 
-// choose returns the identity by the greatest privilege for which the token is good; of two equal
-// privileges that of the name that comes first.
+// choose returns the identity by the provider with the greatest privilege that accepts the token, and among equal ones
+// by the first name.
 func (v *Verifier) choose(ctx context.Context, r request, token verifiedToken) (Identity, error) {
 	slices.SortFunc(r.providers, func(a, b identity.IdentityProvider) int {
 		return cmp.Or(cmp.Compare(b.Privilege, a.Privilege), cmp.Compare(a.Name, b.Name))
@@ -105,12 +105,12 @@ func (v *Verifier) choose(ctx context.Context, r request, token verifiedToken) (
 	return Identity{}, evidence.NewError(evidence.Unauthorized, best.message())
 }
 
-// refusal is why a token is refused. It repeats nothing of the token, as it is logged.
+// refusal is why a token is refused. It contains nothing of the token, as it is logged.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-// refuse logs a refusal and returns an error that does not repeat the reason. Other errors are returned unchanged.
+// refuse logs a refusal and returns an error without the reason. Other errors are returned unchanged.
 func (v *Verifier) refuse(ctx context.Context, r request, err error) error {
 	reason, ok := errors.AsType[refusal](err)
 	if !ok {

@@ -1,18 +1,16 @@
-// Package recognition recognizes reports that have the same elements as an accepted one
-// before, in any order, without decoding them.
+// Package recognition recognizes reports with the same elements as a previously accepted one, in any order, without
+// decoding them.
 //
-// A report is recognized if its body has the hash of one that was decoded, validated and accepted, and whose digest is
-// known since. Then it would be accepted too, with the same digest:
+// A report is recognized if its body has the hash of a report that was decoded, validated and accepted, and whose
+// digest was cached then. It would be accepted too, with the same digest:
 //
-//   - The body before was valid, so that it was cut at the beginning and end of its elements
-//     (eachElement, 1). The recognized one consists of the same bytes in the same frame, its
-//     elements in another order at most, with commas and white space between them as JSON
-//     has them (eachElement, 2). So it is valid JSON of the same values, in another order.
-//   - Whether a report is accepted depends on its bytes alone: on each element by itself, on
-//     the frame, and on the size of the canonical form, which does not depend on the order.
-//     It depends neither on the time nor on settings. What else an answer depends on is
-//     asked again for each report: who may send it, whether the environment exists and takes
-//     its type, and what Intake.Unchanged asks.
+//   - The previous body was valid, so that it was cut exactly into its elements (eachElement, 1). The recognized one has
+//     the same frame and elements, except for their order, and JSON's commas and white space between them
+//     (eachElement, 2). So it is valid JSON of the same values in another order.
+//   - Whether a report is accepted depends only on its bytes: on each element, on the frame, and on the size of the
+//     canonical form, which does not depend on the order. It does not depend on the time or on settings. The other
+//     conditions are checked for each report: the permission of the sender, whether the environment exists and accepts
+//     the type, and Intake.Unchanged.
 //   - The digest does not depend on the order of the elements (docs/semantics.md 10.2).
 package recognition
 
@@ -27,29 +25,27 @@ import (
 	"attestry/storage/cache"
 )
 
-// MaxEnvironments is how many environments a process of usual size remembers: about 20 MiB.
+// MaxEnvironments is how many environments a process caches: about 20 MiB.
 const MaxEnvironments = 50_000
 
-// Cache remembers the last accepted report of each environment, of those used last. It is safe for concurrent use.
+// Cache has the last accepted report of each recently used environment. It is safe for concurrent use.
 //
-// The keys of its hashes are random, and of this process. Without the keys and without seeing hashes, nobody can make a
+// The keys of its hashes are random for each process. Without the keys and without seeing hashes, nobody can make a
 // body with the hash of another one, except by chance: 1 in 2^256.
 type Cache struct {
-	// elementKey and bodyKey are the keys of the hashes of elements and of bodies.
 	elementKey, bodyKey [highwayhash.Size]byte
 
 	reports cache.LRU[acceptedReport]
-	// Recognized counts the reports that were answered without being decoded.
+	// Recognized counts the reports that were answered without decoding.
 	Recognized prometheus.Counter
 }
 
-// acceptedReport is the entry of an accepted report.
 type acceptedReport struct {
 	hash   BodyHash
 	digest string
 }
 
-// NewCache makes a cache for so many environments, with keys of its own.
+// NewCache makes a cache for a number of environments, with new keys.
 func NewCache(maxEnvironments int) *Cache {
 	c := &Cache{
 		reports: cache.NewLRU[acceptedReport](maxEnvironments),
@@ -58,19 +54,19 @@ func NewCache(maxEnvironments int) *Cache {
 			Help: "Reports that were answered as unchanged without being decoded.",
 		}),
 	}
-	// rand.Read ends the process rather than return an error.
+	// rand.Read never returns an error; it ends the process instead.
 	_, _ = rand.Read(c.elementKey[:])
 	_, _ = rand.Read(c.bodyKey[:])
 	return c
 }
 
-// Remember keeps the hash of a report that was accepted, and its digest, as the last one of an environment.
+// Remember stores the hash and the digest of an accepted report as the last one of an environment.
 func (c *Cache) Remember(environment string, hash BodyHash, digest string) {
 	c.reports.Put(environment, acceptedReport{hash, digest}, 1)
 }
 
-// Digest returns the digest of a report whose body has that hash, or false unless it was
-// remembered as the last one of the environment.
+// Digest returns the digest of the last report of an environment, or false if its body has another hash or none is
+// cached.
 func (c *Cache) Digest(environment string, hash BodyHash) (digest string, ok bool) {
 	last, ok := c.reports.Get(environment)
 	if !ok || last.hash != hash {
@@ -79,14 +75,14 @@ func (c *Cache) Digest(environment string, hash BodyHash) (digest string, ok boo
 	return last.digest, true
 }
 
-// BodyHash identifies a report by its type, its elements in any order, and everything else in its body as it was sent.
+// BodyHash identifies a report by its type, its elements in any order, and the exact bytes of the rest.
 type BodyHash [highwayhash.Size]byte
 
-// Hash returns the hash of a body that was sent as a report of a type, or false if it cannot be cut into elements, and
-// so can never be recognized. It says nothing about whether the body is valid.
+// Hash returns the hash of the body of a report of a type, or false if it cannot be cut into elements, and so can never
+// be recognized. It does not validate the body.
 //
-// The elements are hashed as a multiset: the hashes of all of them are added up, so that
-// their order does not matter, and how often each is repeated does.
+// The elements are hashed as a multiset: their hashes are added up, so that the order does not matter, but the number
+// of repetitions does.
 func (c *Cache) Hash(kind string, body []byte) (BodyHash, bool) {
 	var total sum
 	count := uint64(0)

@@ -2,23 +2,21 @@ package recognition
 
 import "bytes"
 
-// maxFrame bounds a report without its elements, in bytes: the names of its members, its type, and some white space.
+// maxFrame bounds each part of a frame, in bytes: the names of members, the type, and some white space.
 const maxFrame = 256
 
-// frame is a report without its elements, as it was sent: from the first byte to the
-// bracket that opens the array, and from the bracket that closes it to the last byte.
+// frame is the raw report without its elements: up to and including the opening bracket of the array, and from the
+// closing bracket on.
 type frame struct{ before, after []byte }
 
 // eachElement calls visit with every element of the array `artifacts` of a report, and returns the frame around them.
-// It reports false if the body is none that it can cut; visit may have been called by then.
+// It reports false if it cannot cut the body; visit may have been called before.
 //
-// It does not check that the body is valid. It promises two things instead:
+// It does not validate the body. It guarantees two properties:
 //
-//  1. Of a valid body, it finds the array of the outermost object named `artifacts`, and
-//     exactly its elements.
-//  2. Every body that it cuts, valid or not, consists of the frame and of the elements, in
-//     the order of the calls, with one comma between two elements, with none elsewhere, and
-//     with white space of JSON around them.
+//  1. In a valid body, it finds the array `artifacts` of the outermost object, and exactly its elements.
+//  2. Every body that it cuts, valid or not, consists of the frame and the elements, in the order of the calls, with one
+//     comma between two elements, none elsewhere, and JSON's white space around them.
 func eachElement(body []byte, visit func(element []byte)) (frame, bool) {
 	begin := bytes.IndexByte(body, '[') + 1
 	if begin == 0 || !opens(body[:begin]) {
@@ -46,8 +44,8 @@ func eachElement(body []byte, visit func(element []byte)) (frame, bool) {
 }
 
 // opens reports whether text, which ends with the first bracket of a body, opens the array `artifacts` of the outermost
-// object if the body is valid. Without escapes every second quotation mark closes a text, so that the name before the
-// bracket is a name and no part of a text; with one brace, it is a name in the outermost object.
+// object if the body is valid. Without escapes every second quotation mark closes a string, so that the name before the
+// bracket is not part of a string. With only one brace, it is a name in the outermost object.
 func opens(text []byte) bool {
 	if len(text) > maxFrame || bytes.IndexByte(text, '\\') >= 0 ||
 		bytes.Count(text, []byte("{")) != 1 || bytes.IndexByte(text, '}') >= 0 {
@@ -57,14 +55,14 @@ func opens(text []byte) bool {
 	return ok && bytes.HasSuffix(trimSpace(name), []byte(`"artifacts"`))
 }
 
-// closes reports whether text, which begins with the bracket that closes the array, is short
-// and has no other array: one of the same name would be decoded over the elements.
+// closes reports whether text, which begins with the closing bracket of the array, is short and has no other array. One
+// with the same name would replace the elements.
 func closes(text []byte) bool {
 	return len(text) <= maxFrame && bytes.IndexByte(text, '[') < 0
 }
 
-// objectEnd returns where the object ends that begins at i, or -1 if none begins there or it does not end. It takes
-// brackets and braces for each other, which makes no difference in a valid body.
+// objectEnd returns the end of the object that begins at i, or -1 if there is none. It does not distinguish brackets
+// from braces, which makes no difference in a valid body.
 func objectEnd(body []byte, i int) int {
 	if i >= len(body) || body[i] != '{' {
 		return -1
@@ -72,7 +70,7 @@ func objectEnd(body []byte, i int) int {
 	for depth := 0; i < len(body); i++ {
 		switch body[i] {
 		case '"':
-			if i = textEnd(body, i); i < 0 {
+			if i = stringEnd(body, i); i < 0 {
 				return -1
 			}
 		case '{', '[':
@@ -86,9 +84,8 @@ func objectEnd(body []byte, i int) int {
 	return -1
 }
 
-// textEnd returns where the quotation mark is that closes the text which one at i opens, or
-// -1.
-func textEnd(body []byte, i int) int {
+// stringEnd returns the index of the quotation mark that closes the string opened at i, or -1.
+func stringEnd(body []byte, i int) int {
 	begin := i
 	for {
 		length := bytes.IndexByte(body[i+1:], '"')
@@ -102,7 +99,7 @@ func textEnd(body []byte, i int) int {
 	}
 }
 
-// escaped reports whether what follows text is escaped by a backslash at its end.
+// escaped reports whether a backslash at the end of text escapes the next character.
 func escaped(text []byte) bool {
 	backslashes := 0
 	for i := len(text) - 1; i >= 0 && text[i] == '\\'; i-- {
@@ -111,9 +108,6 @@ func escaped(text []byte) bool {
 	return backslashes%2 == 1
 }
 
-// space is the white space of JSON.
-const space = " \t\r\n"
-
 func skipSpace(body []byte, i int) int {
 	for i < len(body) && isSpace(body[i]) {
 		i++
@@ -121,6 +115,6 @@ func skipSpace(body []byte, i int) int {
 	return i
 }
 
-func trimSpace(text []byte) []byte { return bytes.TrimRight(text, space) }
+func trimSpace(text []byte) []byte { return bytes.TrimRight(text, " \t\r\n") }
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }

@@ -17,7 +17,7 @@ var (
 	environmentPolicy document
 )
 
-// Routes are those of the published schemas.
+// Routes are the routes of the published schemas.
 func Routes() []server.Route {
 	return server.Routes(map[string]server.Binder{
 		"flow_template_schema_v1":      server.Handle(serve(flowTemplate)),
@@ -25,13 +25,13 @@ func Routes() []server.Route {
 	})
 }
 
-// document is a JSON Schema as it is written.
+// document is the text of a JSON Schema.
 type document []byte
 
-// MarshalJSON gives the document as it is.
+// MarshalJSON returns the document unchanged.
 func (d document) MarshalJSON() ([]byte, error) { return d, nil }
 
-// Schema says that the answer is an object.
+// Schema is the schema of an answer with any object.
 func (document) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
 }

@@ -1,5 +1,5 @@
-// Package server is the HTTP interface: the shell that every request passes (limits, identity, validation, errors,
-// metrics), and what makes an operation of a handler.
+// Package server is the HTTP interface: the middleware of all requests (limits, identity, validation, errors, metrics),
+// and the functions that turn a handler into an operation.
 package server
 
 import (
@@ -40,16 +40,15 @@ const (
 	writeTimeout = 10 * time.Minute
 	// idleTimeout outlasts the keep-alive of common proxies (60 s), so that the proxy closes first.
 	idleTimeout = 75 * time.Second
-	// headerLimit bounds the head of a request, in bytes.
+	// headerLimit bounds the header of a request, in bytes.
 	headerLimit = 16 << 10
 	// defaultRequestTimeout bounds the work on a request.
 	defaultRequestTimeout = 30 * time.Second
-	// defaultShutdownTimeout is how long requests under way may still take. It
-	// outlasts the longest wait for a report's verdict, 10 s.
+	// defaultShutdownTimeout exceeds the longest wait for a report's verdict, 10 s.
 	defaultShutdownTimeout = 15 * time.Second
 )
 
-// Deps is what a Server is made of.
+// Deps are the dependencies and settings of a Server.
 type Deps struct {
 	// BaseURL is scheme and host as clients see them, without a path.
 	BaseURL    string
@@ -57,17 +56,17 @@ type Deps struct {
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 	Gate       *access.Gate
-	// Session returns whoever a request comes from by the cookie of the pages, or an evidence.Unauthorized error if nobody
-	// is signed in. nil if there are no pages.
+	// Session returns the user that the pages' session cookie names, or an evidence.Unauthorized error if nobody is
+	// signed in. nil if there are no pages.
 	Session func(c *fiber.Ctx) (evidence.Principal, error)
-	// Checks are the dependencies that /ready asks.
+	// Checks are the dependencies that /ready checks.
 	Checks []monitor.Check
 	// RequestTimeout bounds the work on a request; 0 means 30 s.
 	RequestTimeout time.Duration
-	// ShutdownTimeout is how long requests under way may still take once the context of Serve has ended; 0 means 15 s.
+	// ShutdownTimeout bounds the requests in flight once the context of Serve has ended; 0 means 15 s.
 	ShutdownTimeout time.Duration
-	// MemoryBudget is how much memory the bodies and answers of all requests under way
-	// may take up, in bytes; 0 means memory.DefaultTotal.
+	// MemoryBudget bounds the memory of the bodies and answers of all requests in flight, in bytes; 0 means
+	// memory.DefaultTotal.
 	MemoryBudget int64
 }
 
@@ -75,38 +74,36 @@ type Deps struct {
 type Server struct {
 	Deps
 	app *fiber.App
-	// inner is fiber behind the guard.
-	inner           fasthttp.RequestHandler
-	api             huma.API
-	registry        huma.Registry
-	validator       *validation.Validator
-	examples        map[string]examples.Example
-	operations      map[string]Operation
-	documented      map[string]*huma.Operation // by their ids
-	metrics         *metrics
-	links           links.Links
-	readiness       *monitor.Readiness
-	draining        atomic.Bool
-	budget          *memory.Budget
-	batchBytes      int
-	pace            readRate
-	strangerTimeout time.Duration
+	// inner is fiber's handler, which guard calls.
+	inner            fasthttp.RequestHandler
+	api              huma.API
+	registry         huma.Registry
+	validator        *validation.Validator
+	examples         map[string]examples.Example
+	operations       map[string]Operation
+	documented       map[string]*huma.Operation // by their ids
+	metrics          *metrics
+	links            links.Links
+	readiness        *monitor.Readiness
+	draining         atomic.Bool
+	budget           *memory.Budget
+	batchBytes       int
+	pace             readRate
+	anonymousTimeout time.Duration
 }
 
-// budget is the memory budget in bytes.
 func (d *Deps) budget() int64 { return cmp.Or(d.MemoryBudget, memory.DefaultTotal()) }
 
-// BatchBytes is how much lists read at a time, in bytes.
+// BatchBytes is the size of the batches that lists read, in bytes.
 func (d *Deps) BatchBytes() int { return batchBytes(d.budget()) }
 
-// batchBytes is how much a list reads at a time, in bytes: so little that many answers
-// fit the budget at once, and so much that most lists are read at once.
+// batchBytes is small enough for many answers to fit the budget, and large enough for most lists to be one batch.
 func batchBytes(budget int64) int {
 	const least, most = 256 << 10, 4 << 20
 	return int(min(max(budget/64, least), most))
 }
 
-// New makes a server of the operations of a table. It fails on faults of the table and on settings it cannot work with.
+// New returns a server of the routes of a table. It fails if the table or a setting is not valid.
 func New(deps Deps, table []Route) (*Server, error) {
 	addresses, err := links.New(deps.BaseURL)
 	if err != nil {
@@ -120,17 +117,17 @@ func New(deps Deps, table []Route) (*Server, error) {
 	deps.RequestTimeout = cmp.Or(deps.RequestTimeout, defaultRequestTimeout)
 	deps.ShutdownTimeout = cmp.Or(deps.ShutdownTimeout, defaultShutdownTimeout)
 	s := &Server{
-		Deps:            deps,
-		examples:        shown,
-		operations:      map[string]Operation{},
-		documented:      map[string]*huma.Operation{},
-		metrics:         newMetrics(deps.Registerer, budget),
-		links:           addresses,
-		readiness:       monitor.NewReadiness(deps.Checks, deps.Clock),
-		budget:          budget,
-		batchBytes:      batchBytes(budget.Total()),
-		pace:            defaultReadRate(),
-		strangerTimeout: strangerTimeout,
+		Deps:             deps,
+		examples:         shown,
+		operations:       map[string]Operation{},
+		documented:       map[string]*huma.Operation{},
+		metrics:          newMetrics(deps.Registerer, budget),
+		links:            addresses,
+		readiness:        monitor.NewReadiness(deps.Checks, deps.Clock),
+		budget:           budget,
+		batchBytes:       batchBytes(budget.Total()),
+		pace:             defaultReadRate(),
+		anonymousTimeout: anonymousTimeout,
 	}
 	s.app = newApp(s)
 	s.api = humafiber.NewWithGroup(s.app, headRouter{s.app.Group(links.Prefix)}, describe(addresses))
@@ -153,22 +150,21 @@ func newApp(s *Server) *fiber.App {
 		ReadTimeout:                  readTimeout,
 		WriteTimeout:                 writeTimeout,
 		IdleTimeout:                  idleTimeout,
-		// With it, each answer is sent at once, even if the client has sent the next request along: a body
-		// must not be requested before the answer to the request before it is sent.
+		// It flushes each answer before the next pipelined request is read. The client must not get 100 Continue for
+		// a request before the answer to the previous one.
 		ReduceMemoryUsage: true,
 		ErrorHandler:      s.fail,
 	})
 	s.inner = app.Server().Handler
 	app.Server().HeaderReceived = framing.WithholdBody
 	app.Server().Handler = s.guard(app.Config().RequestMethods, s.inner)
-	// Answers beyond the last request of a stopping server say so.
-	app.Server().CloseOnShutdown = true
+	app.Server().CloseOnShutdown = true // answers during the shutdown have Connection: close
 	app.Use(s.observe)
 	app.Use(joinNames)
 	return app
 }
 
-// serve registers the operations, then what describes them.
+// serve registers the operations, then /ready and the documents, which describe the operations.
 func (s *Server) serve(table []Route) error {
 	for _, route := range inOrder(table) {
 		if err := route.Serve(s, route); err != nil {
@@ -179,7 +175,7 @@ func (s *Server) serve(table []Route) error {
 	return s.serveDocuments()
 }
 
-// joinNames makes names with slashes, of repositories and of tiles of logs, one segment of the path.
+// joinNames turns names with slashes, of repositories and tiles of logs, into one segment of the path.
 func joinNames(c *fiber.Ctx) error {
 	if method := c.Method(); method == fiber.MethodGet || method == fiber.MethodHead {
 		c.Path(framing.LogPath(framing.RepoPath(c.Path())))
@@ -197,8 +193,7 @@ func (r headRouter) Add(method, path string, served ...fiber.Handler) fiber.Rout
 	return r.Router.Add(method, path, served...)
 }
 
-// jsonFormat writes answers without escaping HTML and without a newline at the
-// end: the body of "OK" is those four bytes.
+// jsonFormat writes answers without escaping HTML and without a newline at the end.
 func jsonFormat() huma.Format {
 	return huma.Format{
 		Marshal: func(w io.Writer, value any) error {
@@ -218,7 +213,7 @@ func jsonFormat() huma.Format {
 	}
 }
 
-// Serve serves on a listener, which it closes, until ctx ends, then lets the requests under way finish.
+// Serve serves on a listener until ctx ends, then waits for the requests in flight. It closes the listener.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	served := make(chan error, 1)
 	goroutine.Start(func() error {
@@ -233,25 +228,25 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	defer cancel()
 	err := s.app.ShutdownWithContext(timeout)
 	if errors.Is(err, context.DeadlineExceeded) {
-		// Clients that never end a request must not turn a stop into a failure.
+		// A client that never ends its request must not make the stop fail.
 		s.Logger.WarnContext(ctx, "stopped with requests under way", slog.String("after", s.ShutdownTimeout.String()))
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("shut down: %w", err)
 	}
-	// fiber does not close a listener that it was not yet given when it was shut down.
+	// If fiber is shut down before it gets the listener, it does not close it.
 	if err := listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 		return fmt.Errorf("close listener: %w", err)
 	}
 	return <-served
 }
 
-// Drain has /ready tell that the process ends, so that load balancers send no more requests.
+// Drain makes /ready fail, so that load balancers send no more requests.
 func (s *Server) Drain() { s.draining.Store(true) }
 
-// ready is the public probe: `OK`, or 503 with a sentence on each store that does not
-// answer or refuses writes, or if the process ends. Causes are for operators, on the monitoring port.
+// ready is the public readiness probe: `OK`, or 503 while the process ends or a required store does not answer or
+// refuses writes. Causes are shown to operators only, on the monitoring port.
 func (s *Server) ready(c *fiber.Ctx) error {
 	if s.draining.Load() {
 		return retryable(newProblem(http.StatusServiceUnavailable, "Not ready: The process ends."), time.Second)

@@ -22,12 +22,12 @@ const (
 	ReportLimit = 32 * Mebibyte
 	// FileLimit bounds a file sent as a part of a form.
 	FileLimit = 10 * Mebibyte
-	// minMultiple is what each byte of a body becomes at least while it is decoded.
+	// minMultiple is the least memory that decoding takes up, in bytes for each byte of the body.
 	minMultiple = 3
 )
 
-// readAll reads the rest of a body. More than limit is TooLarge, and stays unread. Unavailable means that there is no
-// memory for the body: before it is read if its length is announced, else while it is read.
+// readAll reads the rest of a body. It returns TooLarge for a body of more than limit bytes, without reading the rest,
+// and Unavailable if there is no memory: before reading if the length was sent, else while reading.
 func readAll(b *framing.Body, limit int64, m *memory.Account) ([]byte, error) {
 	if b == nil || b.Stream == nil {
 		return nil, nil
@@ -38,12 +38,12 @@ func readAll(b *framing.Body, limit int64, m *memory.Account) ([]byte, error) {
 	if err := m.Fits(minMultiple * int64(b.Length)); err != nil {
 		return nil, err
 	}
-	// One more than there may be, to see the end.
-	most := int(limit) + 1
+	// One byte more than allowed, to see the end.
+	readLimit := int(limit) + 1
 	if b.Length >= 0 {
-		most = b.Length + 1
+		readLimit = b.Length + 1
 	}
-	text, err := m.ReadAll(b, most)
+	text, err := m.ReadAll(b, readLimit)
 	switch {
 	case evidence.CodeOf(err) == evidence.Unavailable:
 		return nil, err
@@ -57,12 +57,12 @@ func readAll(b *framing.Body, limit int64, m *memory.Account) ([]byte, error) {
 	return text, nil
 }
 
-// tooLarge is the answer for a body, or a part of a form, of more bytes than a limit.
+// tooLarge is the error of a body, or a part of a form, that exceeds a limit.
 func tooLarge(name string, limit int64) error {
 	return evidence.Errorf(evidence.TooLarge, "%s exceeds the limit of %d MiB", name, limit/Mebibyte)
 }
 
-// bodyBroken words an error of reading: it is the client's, or the network's.
+// bodyBroken turns an error of reading a body, which the client or the network caused, into the answer.
 func bodyBroken(err error) error {
 	if network, ok := errors.AsType[net.Error](err); ok && network.Timeout() {
 		return newProblem(http.StatusRequestTimeout, "The request body did not arrive in time")
@@ -70,7 +70,7 @@ func bodyBroken(err error) error {
 	return evidence.NewError(evidence.Invalid, "The request body could not be read to its end")
 }
 
-// checkEncoding refuses bodies that are compressed, and text that is not UTF-8.
+// checkEncoding refuses compressed bodies and charsets other than UTF-8.
 func checkEncoding(header func(name string) string) error {
 	if reason := representation.Unsupported(header); reason != "" {
 		return newProblem(http.StatusUnsupportedMediaType, reason)
@@ -78,7 +78,6 @@ func checkEncoding(header func(name string) string) error {
 	return nil
 }
 
-// readBody reads the whole body. It refuses one that is too large or not plain UTF-8.
 func readBody(ctx context.Context, limit int64) ([]byte, error) {
 	r := RequestOf(ctx)
 	if err := checkEncoding(r.header); err != nil {

@@ -24,16 +24,15 @@ const (
 	docsPath     = links.Prefix + "/docs"
 )
 
-// publicCaching lets caches keep an answer if they revalidate it.
+// publicCaching lets shared caches store an answer that they revalidate before each use.
 const publicCaching = "public, no-cache"
 
-// apiVersion is the version of the interface, which stays when that of the service changes.
+// apiVersion is the version of the interface, not of the service.
 const apiVersion = "2.0"
 
-// componentPrefix is where the document keeps the schemas that have a name.
 const componentPrefix = "#/components/schemas/"
 
-// describe is the head of the OpenAPI document.
+// describe returns the configuration of huma: the OpenAPI document without its operations, and the formats.
 func describe(links links.Links) huma.Config {
 	build := buildinfo.Read()
 	return huma.Config{
@@ -60,8 +59,7 @@ func describe(links links.Links) huma.Config {
 	}
 }
 
-// describeEmptyDefaults documents the empty texts that members have as defaults: huma
-// takes the tag `default:""` for none.
+// describeEmptyDefaults documents empty texts as defaults, as huma ignores the tag `default:""`.
 func describeEmptyDefaults(registry huma.Registry) {
 	for name, schema := range registry.Map() {
 		described := registry.TypeFromRef(componentPrefix + name)
@@ -78,8 +76,8 @@ func describeEmptyDefaults(registry huma.Registry) {
 	}
 }
 
-// serveDocuments serves the OpenAPI document and the page to read it. /api/v2/doc redirects to that page, and so does
-// the root unless there are pages for people. All are made once, as the operations no longer change.
+// serveDocuments serves the OpenAPI document and the page that renders it. /api/v2/doc redirects to that page, and so
+// does the root if the server has no web pages.
 func (s *Server) serveDocuments() error {
 	describeEmptyDefaults(s.registry)
 	document, err := json.Marshal(s.api.OpenAPI())
@@ -89,11 +87,11 @@ func (s *Server) serveDocuments() error {
 	for _, path := range []string{documentPath, "/openapi.json"} {
 		s.serveFixed(path, fiber.MIMEApplicationJSON, "default-src 'none'", document)
 	}
-	leading := []string{links.Prefix + "/doc", links.Prefix + "/doc/"}
-	if s.Session == nil { // else there is a page
-		leading = append(leading, "/")
+	redirects := []string{links.Prefix + "/doc", links.Prefix + "/doc/"}
+	if s.Session == nil {
+		redirects = append(redirects, "/")
 	}
-	for _, path := range leading {
+	for _, path := range redirects {
 		s.serveOwn(path, func(c *fiber.Ctx) error { return c.Redirect(docsPath, fiber.StatusFound) })
 	}
 	return s.serveDocs()
@@ -111,8 +109,7 @@ func (s *Server) serveDocs() error {
 	return nil
 }
 
-// serveFixed serves content that does not change while the process runs. Its plain and its compressed form have
-// different entity tags.
+// serveFixed serves content that does not change while the process runs, plain or compressed, with different ETags.
 func (s *Server) serveFixed(path, contentType, policy string, content []byte) {
 	hash := fmt.Sprintf("%x", sha256.Sum256(content))
 	plain, compressed := representation.Tag(hash), representation.Tag(hash+"-gzip")
@@ -139,7 +136,6 @@ func (s *Server) serveFixed(path, contentType, policy string, content []byte) {
 	})
 }
 
-// sendFile sends a file compressed to those who accept it.
 func sendFile(c *fiber.Ctx, file docs.File) error {
 	c.Set(fiber.HeaderContentType, file.ContentType)
 	c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'")
@@ -154,12 +150,10 @@ func sendFile(c *fiber.Ctx, file docs.File) error {
 	return c.Send(content)
 }
 
-// about is the description of the whole API.
-//
 //go:embed about.md
 var about string
 
-// describeUse says who may call the operation, and shows an example of it.
+// describeUse documents who may call the operation, and an example.
 func (s *Server) describeUse(op *huma.Operation, route Route) {
 	op.Description = route.access()
 	example, ok := s.examples[route.OperationID]
@@ -190,7 +184,7 @@ func showExample(content map[string]*huma.MediaType, example json.RawMessage) {
 	}
 }
 
-// showParts shows the parts of a form on their own as well: Swagger UI fills in forms from the schemas of their parts.
+// showParts adds the examples to the schemas of a form's parts, from which Swagger UI fills in the form.
 func (s *Server) showParts(body *huma.RequestBody, example json.RawMessage) {
 	form, ok := body.Content["multipart/form-data"]
 	var parts map[string]json.RawMessage

@@ -19,7 +19,6 @@ import (
 	"attestry/process/redact"
 )
 
-// The sentences for errors that have no better one.
 const (
 	internalMessage     = "Internal server error"
 	overloadedMessage   = "The request took too long, please try again."
@@ -45,8 +44,8 @@ func newProblem(status int, message string) *problem {
 	return &problem{Message: message, status: status, headers: http.Header{}}
 }
 
-// describeHuma is set as huma.NewError. What huma finds by itself is a mistake
-// of ours, as the shell has validated before: the client learns nothing of it.
+// describeHuma is set as huma.NewError. Requests are validated before huma sees them, so an error that huma finds is a
+// fault of the service, whose text is not for clients.
 func describeHuma(status int, _ string, _ ...error) huma.StatusError {
 	if status >= http.StatusInternalServerError || http.StatusText(status) == "" {
 		return newProblem(http.StatusInternalServerError, internalMessage)
@@ -54,8 +53,8 @@ func describeHuma(status int, _ string, _ ...error) huma.StatusError {
 	return newProblem(status, http.StatusText(status))
 }
 
-// The settings of huma are global: the form of errors, and that arrays are null only if their type says so. Schemas are
-// made before there is a server.
+// The settings of huma are global: the form of errors, and that arrays are nullable only if their type says so. They
+// are set here because schemas are made before there is a server.
 func init() {
 	huma.NewError = describeHuma
 	huma.DefaultArrayNullable = false
@@ -77,8 +76,8 @@ func statusOf(code evidence.Code) int {
 	return cmp.Or(statuses[code], http.StatusInternalServerError)
 }
 
-// problemOf makes the answer to every error. Errors that are not meant for clients are logged and answered without
-// their text. Keys are redacted: a client may have put its key where the answer repeats what was sent.
+// problemOf returns the answer to any error. Errors that are not meant for clients are logged and answered without
+// their text. API keys are redacted: the answer may repeat a parameter that holds the client's key.
 func (s *Server) problemOf(ctx context.Context, err error) *problem {
 	p := *s.classify(ctx, err)
 	p.Message = redact.Text(ctx, p.Message)
@@ -92,7 +91,7 @@ func (s *Server) problemOf(ctx context.Context, err error) *problem {
 	return &p
 }
 
-// classify chooses the answer to an error, and logs errors that the answer does not explain.
+// classify returns the answer to an error, and logs errors that the answer does not explain.
 func (s *Server) classify(ctx context.Context, err error) *problem {
 	var ready *problem
 	var ours *evidence.Error
@@ -141,7 +140,7 @@ func problemOfFiber(e *fiber.Error) *problem {
 	case e.Code >= http.StatusBadRequest && e.Code < http.StatusInternalServerError && http.StatusText(e.Code) != "":
 		return newProblem(e.Code, http.StatusText(e.Code))
 	default:
-		// fasthttp reports a request it cannot read as a bad gateway.
+		// fasthttp reports a request that it cannot parse as 502.
 		return newProblem(http.StatusBadRequest, http.StatusText(http.StatusBadRequest))
 	}
 }
@@ -152,10 +151,10 @@ func retryable(p *problem, after time.Duration) *problem {
 	return p
 }
 
-// wholeSeconds rounds up, so that a client that waits for so long does not come too early.
+// wholeSeconds rounds up, so that a client that waits this long does not retry too early.
 func wholeSeconds(span time.Duration) int { return int(math.Ceil(span.Seconds())) }
 
-// write answers with a problem where huma is not at hand.
+// write writes the problem as the response, without huma.
 func (p *problem) write(response *fasthttp.Response) {
 	for name, values := range p.headers {
 		for _, value := range values {

@@ -17,22 +17,21 @@ import (
 	"attestry/api/representation"
 )
 
-// initialAnswerSize is how much of an answer is made before the status is chosen, in bytes. An
-// answer that is not longer is sent as a whole, with its length.
+// initialAnswerSize is how much of an answer is encoded before the status is chosen, in bytes. An answer that is not
+// longer is sent at once, with its length.
 const initialAnswerSize = 64 << 10
 
-// jsonAnswer is the JSON of an answer.
 type jsonAnswer struct {
 	// text is the answer, or its beginning.
 	text []byte
-	// rest encodes what follows text while it is sent; nil if nothing does.
+	// rest encodes the answer after text while it is sent; nil if text is the whole answer.
 	rest *restOfAnswer
 	// headOnly is set for an answer to HEAD whose length is not known.
 	headOnly bool
 }
 
-// beginAnswer encodes the beginning of the Body of out, which a handler returned. An error up to there is answered like any
-// other. A later one closes the connection, so that the client sees that the answer is not complete.
+// beginAnswer encodes the beginning of the Body of out, which a handler returned. An error in the beginning is answered
+// like any other. A later one closes the connection, so that the client sees that the answer is incomplete.
 func (s *Server) beginAnswer(ctx context.Context, out any) error {
 	r := RequestOf(ctx)
 	body := reflect.ValueOf(out).Elem().FieldByName("Body")
@@ -67,14 +66,14 @@ func (s *Server) beginAnswer(ctx context.Context, out any) error {
 	return nil
 }
 
-// answerWhole makes all of an answer, for clients of HTTP/1.0 who cannot be sent one of unknown length.
+// answerWhole encodes all of an answer, for HTTP/1.0 clients, which need its length.
 func (r *Request) answerWhole(text *bytes.Buffer, reader io.Reader) error {
 	for {
 		n, err := io.CopyN(text, reader, int64(text.Len()))
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
-		// A buffer that grows is there twice for a moment.
+		// A growing buffer is copied, so that it is in memory twice for a moment.
 		if full := r.Memory.Take(2 * n); full != nil {
 			return full
 		}
@@ -85,14 +84,14 @@ func (r *Request) answerWhole(text *bytes.Buffer, reader io.Reader) error {
 	}
 }
 
-// EscapesHTML is a body in whose texts <, > and & are written as \u003c, \u003e and \u0026, as clients know it.
+// EscapesHTML is a body in whose texts <, > and & are written as \u003c, \u003e and \u0026, which its clients expect.
 type EscapesHTML interface{ EscapesHTML() }
 
-// StreamCost is what an answer takes up that is read batch by batch: a batch as it is
-// read, decoded and shown, and as much again for what is looked up for it.
+// StreamCost is the memory of an answer that is read batch by batch: a batch as it is read, decoded and shown, and as
+// much again for the documents that are looked up for it.
 func StreamCost(batchBytes int) int64 { return (memory.ReadMultiple + 1) * int64(batchBytes) }
 
-// swapAnswer has huma write the answer that was begun instead of the value that the handler returned.
+// swapAnswer replaces the value that the handler returned by the answer that beginAnswer has begun.
 func swapAnswer(ctx huma.Context, _ string, value any) (any, error) {
 	if begun := RequestOf(ctx.Context()).answer; begun != nil {
 		return begun, nil
@@ -100,7 +99,7 @@ func swapAnswer(ctx huma.Context, _ string, value any) (any, error) {
 	return value, nil
 }
 
-// send sends the answer; w is huma's writer for fiber.
+// send sends the answer to w, huma's writer for fiber.
 func (a *jsonAnswer) send(w io.Writer) error {
 	response, ok := w.(*fasthttp.RequestCtx)
 	switch {
@@ -112,8 +111,7 @@ func (a *jsonAnswer) send(w io.Writer) error {
 	}
 	compressed := representation.NegotiateGzip(response)
 	if a.headOnly {
-		// fasthttp would write the end of a stream of unknown size behind the head.
-		return nil
+		return nil // With a stream of unknown size, fasthttp would write the last chunk after the header.
 	}
 	content := io.MultiReader(bytes.NewReader(a.text), a.rest)
 	if compressed {

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// MaxPage ends a page of a list with cursors once that many bytes of it have been read.
-	// Lists without cursors have no such limit: they are never in memory as a whole.
+	// MaxPage ends a page of a list with cursors after this many bytes were read. Lists without cursors have no such
+	// limit, as they are never in memory as a whole.
 	MaxPage = 32 * Mebibyte
-	// firstPart is the size of the first part, in documents: the largest page of most lists.
+	// firstPart is the size of the first part of a batch, in documents: the largest page of most lists.
 	firstPart = 100
 )
 
-// ListOf makes a list that is read batch by batch.
+// ListOf returns a list that is read batch by batch.
 func ListOf[S, T any](batchBytes int, batches *storage.Batches[S], show func(context.Context, []S) ([]T, error)) jsonstream.List[T] {
 	return jsonstream.NewList(func(ctx context.Context) ([]T, bool, error) {
 		RequestOf(ctx).Memory.Rewind(0)
@@ -35,9 +35,9 @@ func ListOf[S, T any](batchBytes int, batches *storage.Batches[S], show func(con
 	})
 }
 
-// PartsOf is ListOf for documents that are shown together with others, whose size is not known before. Each batch is
-// shown in parts. The size of a part follows from how much was read for the part before, so that what is read for a
-// part is no larger than a batch.
+// PartsOf is ListOf for documents that are shown together with other documents, whose size is not known in advance.
+// Each batch is shown in parts. The size of a part is computed from how much was read for the previous part, so that
+// no more is read for a part than for a batch.
 func PartsOf[S, T any](batchBytes int, batches *storage.Batches[S], show func(context.Context, []S) ([]T, error)) jsonstream.List[T] {
 	var pending []S
 	var mark int64    // the memory that is reserved for the batch itself
@@ -58,38 +58,38 @@ func PartsOf[S, T any](batchBytes int, batches *storage.Batches[S], show func(co
 		before := memory.BytesRead()
 		shown, err := show(ctx, part)
 		if len(part) > 0 {
-			beside := int(memory.BytesRead()-before) / len(part) // how many more bytes were read for each document
-			size = max(1, min(batchBytes/max(1, beside), 4*size, storage.MaxMany))
+			perDocument := int(memory.BytesRead()-before) / len(part) // bytes of other documents
+			size = max(1, min(batchBytes/max(1, perDocument), 4*size, storage.MaxMany))
 		}
 		return shown, len(pending) > 0 || batches.More(), err
 	})
 }
 
-// Page is one page of a list that is cut by page numbers.
+// Page is one page of a list with page numbers.
 type Page struct {
 	number int // from 1
 	size   int
 	total  int64
-	// address is that of the list, without the query.
+	// address is the list's URL without the query.
 	address string
 	query   url.Values
-	// SizeName is the parameter that sets the size, "" for per_page.
+	// SizeName is the query parameter of the size, "" for per_page.
 	SizeName string
 }
 
-// PageOf describes the page that a request asks for, once the total is known.
+// PageOf returns the requested page of a list of total entries.
 func PageOf(ctx context.Context, links links.Links, number, size int, total int64) Page {
 	r := RequestOf(ctx)
 	return Page{number: number, size: size, total: total, address: links.Base + r.Path, query: r.query}
 }
 
-// OffsetOf is how many entries lie before a page. It stays within what a query can skip, however great the number.
+// OffsetOf is the number of entries before a page, limited to what a query can skip.
 func OffsetOf(number, size int) int {
-	const most = 1 << 40
+	const maxSkip = 1 << 40
 	if number < 1 || size < 1 {
 		return 0
 	}
-	return min(number-1, most/size) * size
+	return min(number-1, maxSkip/size) * size
 }
 
 // CutPage returns a page of a list that is in memory.
@@ -98,7 +98,7 @@ func CutPage[T any](all []T, number, size int) []T {
 	return all[start:min(start+size, len(all))]
 }
 
-// count is the number of pages: 0 for an empty list, and for a size of 0, which asks for the total alone.
+// count is the number of pages: 0 for an empty list, and for a size of 0, with which clients get only the total.
 func (p Page) count() int {
 	if p.size == 0 {
 		return 0
@@ -106,18 +106,17 @@ func (p Page) count() int {
 	return int((p.total + int64(p.size) - 1) / int64(p.size))
 }
 
-// Beyond reports whether the page is behind the last one. Of a list that is longer than
-// storage.MaxCount no more can be reached by pages.
+// Beyond reports whether the page is after the last one. Totals end at storage.MaxCount, and so do the pages.
 func (p Page) Beyond() bool {
 	return p.size == 0 || int64(OffsetOf(p.number, p.size)) >= p.total
 }
 
-// at is the address of another page, all else of the query unchanged.
+// at is the URL of another page, with the rest of the query unchanged.
 func (p Page) at(number int) string {
 	return p.With("page", strconv.Itoa(number), cmp.Or(p.SizeName, "per_page"), strconv.Itoa(p.size))
 }
 
-// With is the address of the request with other values of parameters, each behind its name.
+// With is the URL of the request with changed query parameters, given as pairs of name and value.
 func (p Page) With(changed ...string) string {
 	query := url.Values{}
 	maps.Copy(query, p.query)
@@ -127,7 +126,7 @@ func (p Page) With(changed ...string) string {
 	return p.address + "?" + query.Encode()
 }
 
-// Self is the address of the request.
+// Self is the URL of the request.
 func (p Page) Self() string {
 	if len(p.query) == 0 {
 		return p.address
@@ -135,8 +134,7 @@ func (p Page) Self() string {
 	return p.With()
 }
 
-// neighbours lists the pages one can go to, by relation.
-func (p Page) neighbours() []relation {
+func (p Page) relations() []relation {
 	last := max(p.count(), 1)
 	relations := []relation{{"first", p.at(1)}}
 	if p.number > 1 {
@@ -150,8 +148,8 @@ func (p Page) neighbours() []relation {
 
 type relation struct{ name, address string }
 
-// PageHeaders is pagination by headers (docs/semantics.md 1.10, style 2). Answers
-// embed it; it is exported because huma passes over embedded types that are not.
+// PageHeaders is pagination by headers (docs/semantics.md 1.10, style 2). Answers embed it. It is exported because huma
+// skips unexported embedded types.
 type PageHeaders struct {
 	TotalCount  int64  `header:"X-Total-Count"`
 	PerPage     int    `header:"X-Per-Page"`
@@ -166,13 +164,12 @@ func (p Page) Headers() PageHeaders {
 	if p.count() < 2 {
 		return headers
 	}
-	links := storage.Map(p.neighbours(), func(to relation) string { return "<" + to.address + `>; rel="` + to.name + `"` })
+	links := storage.Map(p.relations(), func(to relation) string { return "<" + to.address + `>; rel="` + to.name + `"` })
 	headers.Link = strings.Join(links, ", ")
 	return headers
 }
 
-// PageEnvelope is pagination by members of the body (docs/semantics.md 1.10, style 4). Bodies embed it, exported for
-// the same reason.
+// PageEnvelope is pagination by members of the body (docs/semantics.md 1.10, style 4). Bodies embed it.
 type PageEnvelope struct {
 	Links      map[string]Href `json:"_links"`
 	Page       int             `json:"page"`
@@ -189,13 +186,13 @@ type Href struct {
 // Envelope returns the members of an answer that describe the page.
 func (p Page) Envelope() PageEnvelope {
 	links := map[string]Href{"self": {p.Self()}}
-	for _, relation := range p.neighbours() {
+	for _, relation := range p.relations() {
 		links[relation.name] = Href{relation.address}
 	}
 	return PageEnvelope{Links: links, Page: p.number, PerPage: p.size, TotalPages: p.count(), TotalCount: p.total}
 }
 
-// PaginationInfo is pagination by a member of its own (docs/semantics.md 1.10, style 3).
+// PaginationInfo is pagination by one member of the body (docs/semantics.md 1.10, style 3).
 type PaginationInfo struct {
 	Total     int64 `json:"total"`
 	Page      int   `json:"page"`

@@ -10,7 +10,6 @@ import (
 	"attestry/api/memory"
 )
 
-// metrics measures requests by operation.
 type metrics struct {
 	duration *prometheus.HistogramVec
 	inFlight prometheus.Gauge

@@ -29,8 +29,7 @@ const (
 	maxRequestID = 128
 )
 
-// observe gives a request its id and its record, sees to it that an error
-// becomes an answer, and logs and measures what came of it.
+// observe makes the Request of a request, turns errors into answers, and logs, traces and measures the request.
 func (s *Server) observe(c *fiber.Ctx) error {
 	began := time.Now()
 	if query := pageQueryOf(c); query != nil {
@@ -47,7 +46,7 @@ func (s *Server) observe(c *fiber.Ctx) error {
 	}()
 	ctx := context.WithValue(traced, requestKey{}, r)
 	if r.method == fiber.MethodGet || r.method == fiber.MethodHead {
-		// What is read for a write is not charged: it must not fail halfway.
+		// Reads of a write are not charged: a write must not fail halfway for lack of memory.
 		ctx = storage.WithCharge(ctx, r.Memory.Charge)
 	}
 	c.SetUserContext(ctx)
@@ -74,17 +73,17 @@ func (s *Server) observe(c *fiber.Ctx) error {
 	return nil
 }
 
-// endSpan ends the span of a request that was answered with a status. It has nothing that the client chose.
+// endSpan ends the span of a request. Its attributes have no values that the client chose.
 func endSpan(span trace.Span, r *Request, status int) {
-	about := []slog.Attr{slog.String("http.request.method", r.method), slog.Int("http.response.status_code", status)}
+	attrs := []slog.Attr{slog.String("http.request.method", r.method), slog.Int("http.response.status_code", status)}
 	if r.route != "" {
 		span.SetName(r.method + " " + r.route)
-		about = append(about, slog.String("http.route", r.route))
+		attrs = append(attrs, slog.String("http.route", r.route))
 	}
 	if r.access.OrgID != "" {
-		about = append(about, slog.String("attestry.organization.id", r.access.OrgID))
+		attrs = append(attrs, slog.String("attestry.organization.id", r.access.OrgID))
 	}
-	span.End(status >= fiber.StatusInternalServerError, about...)
+	span.End(status >= fiber.StatusInternalServerError, attrs...)
 }
 
 func newRequest(c *fiber.Ctx) *Request {
@@ -104,7 +103,7 @@ func newRequest(c *fiber.Ctx) *Request {
 
 		findings: found,
 	}
-	// A browser also sends its certificate with requests that pages of others make.
+	// A browser also sends its certificate with requests that pages of other sites make.
 	if r.Authorization == "" && c.Get(fiber.HeaderOrigin) == "" {
 		r.Certificate = framing.ClientCertificate(c.Context().Conn())
 	}
@@ -114,7 +113,7 @@ func newRequest(c *fiber.Ctx) *Request {
 	return r
 }
 
-// requestIDOf is the id of a request: the client's, unless it is unfit for logs or holds a key, or else a new one.
+// requestIDOf returns the client's request id, or a new one if the client's is unfit for logs or contains a key.
 func requestIDOf(ctx context.Context, sent string) string {
 	if validRequestID(sent) && redact.Text(ctx, sent) == sent {
 		return sent
@@ -122,12 +121,11 @@ func requestIDOf(ctx context.Context, sent string) string {
 	return evidence.NewID()
 }
 
-// validRequestID reports whether a client's id has a form that may go into logs and headers.
 func validRequestID(id string) bool {
 	return id != "" && len(id) <= maxRequestID && !strings.ContainsFunc(id, func(char rune) bool { return char <= ' ' || char > '~' })
 }
 
-// protect bounds a request in time and turns a panic into an error.
+// protect sets the deadline of a request and turns a panic into an error.
 func (s *Server) protect(c *fiber.Ctx) (err error) {
 	ctx, cancel := context.WithTimeout(c.UserContext(), s.RequestTimeout)
 	defer cancel()
@@ -142,8 +140,7 @@ func (s *Server) protect(c *fiber.Ctx) (err error) {
 	return c.Next()
 }
 
-// setSecurityHeaders keeps browsers and proxies from guessing the type of an answer and
-// from keeping it, unless the answer says that it may be kept.
+// setSecurityHeaders forbids content sniffing, and caching unless the answer has set Cache-Control.
 func setSecurityHeaders(header *fasthttp.ResponseHeader) {
 	header.Set(fiber.HeaderXContentTypeOptions, "nosniff")
 	if len(header.Peek(fiber.HeaderCacheControl)) == 0 {
@@ -151,21 +148,21 @@ func setSecurityHeaders(header *fasthttp.ResponseHeader) {
 	}
 }
 
-// fail answers a request that cannot be read, so that it never reaches observe. It is fiber's error handler.
+// fail is fiber's error handler. It answers requests that fiber cannot parse, which never reach observe.
 func (s *Server) fail(c *fiber.Ctx, err error) error {
 	s.reject(c.Context(), s.problemOf(c.UserContext(), err))
 	framing.LingerBriefly(c.Context().Conn())
 	return nil
 }
 
-// strangerTimeout bounds the arrival of a body that comes without a good key.
-const strangerTimeout = 10 * time.Second
+// anonymousTimeout bounds the arrival of a body without a valid key.
+const anonymousTimeout = 10 * time.Second
 
 type bodyKey struct{}
 
-// guard refuses requests whose framing is doubtful or whose method is unknown, and keeps the unread rest of a body from
-// being read as the next request: a short rest is read and dropped, for a longer one the connection is closed. It runs
-// before fiber, so that it also sees the answers that fiber makes itself.
+// guard refuses requests with ambiguous framing or an unknown method, and prevents the unread rest of a body from being
+// parsed as the next request: a short rest is discarded, after a longer one the connection is closed. It wraps fiber,
+// so that it also applies to answers that fiber makes itself.
 func (s *Server) guard(methods []string, next fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
 		announced, err := framing.Check(&ctx.Request.Header)
@@ -175,12 +172,12 @@ func (s *Server) guard(methods []string, next fasthttp.RequestHandler) fasthttp.
 			framing.LingerBriefly(ctx.Conn())
 			return
 		}
-		body := &framing.Body{Announcement: announced, Stream: ctx.RequestBodyStream(), Conn: ctx.Conn(), StrangerTimeout: s.strangerTimeout}
+		body := &framing.Body{Announcement: announced, Stream: ctx.RequestBodyStream(), Conn: ctx.Conn(), AnonymousTimeout: s.anonymousTimeout}
 		ctx.SetUserValue(bodyKey{}, body)
 		if slices.Contains(methods, string(ctx.Method())) {
 			next(ctx)
 		} else {
-			// fiber would answer it as plain text, past all middleware.
+			// fiber would answer in plain text, without the middleware.
 			s.reject(ctx, newProblem(fasthttp.StatusNotImplemented, "The request method is unknown"))
 		}
 		if !body.Finish() {

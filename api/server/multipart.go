@@ -22,44 +22,44 @@ import (
 
 const (
 	formBrokenMessage = "The form is malformed or breaks off"
-	// formOverhead is what a form may hold beside its data and one file: headers, boundaries, unknown parts.
+	// formOverhead bounds the rest of a form, apart from its data and files: headers, boundaries, unknown parts.
 	formOverhead = Mebibyte
-	// maxHeldInMemory is the greatest file that is held in memory until the data of its
-	// form are known, in bytes. Greater ones are held in a temporary file.
+	// maxHeldInMemory bounds a file that is held in memory until the data of its form are read. Larger files are held
+	// in a temporary file.
 	maxHeldInMemory = 64 << 10
 	// maxSentFilename bounds the name of a file, in characters.
 	maxSentFilename = 1024
 )
 
-// errNotBuffered answers a form whose early file finds no room in the folder for temporary files.
+// errNotBuffered is the error if a file that comes before the data cannot be written to the temporary folder.
 var errNotBuffered = evidence.Busy("The file could not be held, please try again.")
 
-// FormFile is a file of a form while it is on its way in. It must be read before
-// the next one; reading more than 10 MiB of it is an *http.MaxBytesError, which is answered 413.
+// FormFile is a file of a form that is being received. It must be read before the next one. Reading more than 10 MiB
+// of it returns an *http.MaxBytesError, which is answered 413.
 type FormFile struct {
 	Field, Filename, ContentType string
 	io.Reader
 }
 
-// Form is a multipart body whose JSON part has been read. Its files may come before
-// that part or behind it, in any order, each at most once.
+// Form is a multipart body whose JSON part has been read. Its files may come before or after that part, in any order,
+// each at most once.
 type Form[T any] struct {
 	Data   *T
 	memory *memory.Account
-	// sentAs is the content type of the body.
-	sentAs string
-	parts  *multipart.Reader
+	// contentType is that of the body.
+	contentType string
+	parts       *multipart.Reader
 	// name is that of the JSON part.
 	name string
-	// fields are the names of files, true for those that have come.
+	// fields are the names of the files, true for files that were received.
 	fields map[string]bool
 	// held are the files that came before the JSON part, and spools their contents.
 	held   []FormFile
 	spools []*spool.Spool
 }
 
-// Files hands the files of the form to take, one after the other, and returns its error. Parts of other names are
-// skipped, and so are those without a name and content, which is how forms send no file.
+// Files calls take with each file of the form, and returns its error. Parts with other names are skipped, and so are
+// those without a filename and content, which browsers send if no file was chosen.
 func (f *Form[T]) Files(take func(FormFile) error) error {
 	for _, file := range f.held {
 		if err := take(file); err != nil {
@@ -90,7 +90,7 @@ func (f *Form[T]) Files(take func(FormFile) error) error {
 	}
 }
 
-// next returns the next part that the operation has a name for, or io.EOF.
+// next returns the next part whose name the operation has, or io.EOF.
 func (f *Form[T]) next() (*multipart.Part, error) {
 	for {
 		part, err := f.parts.NextPart()
@@ -100,7 +100,7 @@ func (f *Form[T]) next() (*multipart.Part, error) {
 		case err != nil:
 			return nil, MalformedForm(err)
 		case part.FormName() == "" || !utf8.ValidString(part.FormName()):
-			// The name of the part cannot be read. Skipping it could lose a file silently.
+			// Skipping a part without a readable name could lose a file silently.
 			return nil, evidence.NewError(evidence.Invalid, formBrokenMessage)
 		}
 		if _, known := f.fields[part.FormName()]; known || part.FormName() == f.name {
@@ -109,7 +109,7 @@ func (f *Form[T]) next() (*multipart.Part, error) {
 	}
 }
 
-// file returns the file of a part, nil for one without a name and content.
+// file returns the file of a part, nil for one without a filename and content.
 func (f *Form[T]) file(part *multipart.Part) (*FormFile, error) {
 	field, filename := part.FormName(), part.FileName()
 	if err := checkFilename(field, filename); err != nil {
@@ -136,7 +136,7 @@ func checkFilename(field, filename string) error {
 	return nil
 }
 
-// sentContent is the content of a file part; nil for one without name and content.
+// sentContent is the content of a file part, nil for one without a filename and content.
 func sentContent(filename string, part io.Reader) (io.Reader, error) {
 	if filename != "" {
 		return part, nil
@@ -161,7 +161,7 @@ func repeatedData(part *multipart.Part) error {
 	return validation.Fault(part.FormName(), "Input should be a single part", string(beginning))
 }
 
-// hold keeps a file that comes before the JSON part.
+// hold stores a file that comes before the JSON part.
 func (f *Form[T]) hold(part *multipart.Part) error {
 	file, err := f.file(part)
 	if err != nil || file == nil {
@@ -179,15 +179,14 @@ func (f *Form[T]) hold(part *multipart.Part) error {
 	return nil
 }
 
-// close frees the files that are held. They were only read, so that an error loses nothing.
+// close closes the files that are held. Their contents were only read, so that an error loses nothing.
 func (f *Form[T]) close() {
 	for _, content := range f.spools {
 		_ = content.Close()
 	}
 }
 
-// WithForm makes an operation of a handler that takes a form: the named part with
-// JSON for T, and files of the given fields.
+// WithForm makes an operation of a handler that takes a form: a part with JSON for T, and files in the given fields.
 func WithForm[I, T, O any](part string, files []string, handler func(context.Context, *I, *Form[T]) (*O, error)) Binder {
 	return func(s *Server, route Route) error {
 		schema := s.registry.Schema(reflect.TypeFor[T](), true, route.OperationID)
@@ -209,7 +208,7 @@ func WithForm[I, T, O any](part string, files []string, handler func(context.Con
 	}
 }
 
-// formBody describes a form, by a component that is named for its operation (docs/semantics.md 1.6).
+// formBody describes a form by a component that is named after its operation (docs/semantics.md 1.6).
 func (s *Server) formBody(route Route, part string, files []string, schema *huma.Schema) *huma.RequestBody {
 	whole := &huma.Schema{Type: huma.TypeObject, Required: []string{part}, Properties: map[string]*huma.Schema{part: schema}}
 	for _, field := range files {
@@ -235,13 +234,13 @@ func newForm[T any](r *Request, name string, files []string) (*Form[T], error) {
 	if r.Body != nil && int64(r.Body.Length) > limit {
 		return nil, &http.MaxBytesError{Limit: limit}
 	}
-	f := &Form[T]{memory: r.Memory, sentAs: r.header("Content-Type"), name: name, fields: map[string]bool{}}
+	f := &Form[T]{memory: r.Memory, contentType: r.header("Content-Type"), name: name, fields: map[string]bool{}}
 	for _, field := range files {
 		f.fields[field] = false
 	}
-	kind, parameters, err := mime.ParseMediaType(f.sentAs)
+	kind, parameters, err := mime.ParseMediaType(f.contentType)
 	if err == nil && kind == "multipart/form-data" && parameters["boundary"] != "" {
-		// All of it is bounded, so that skipped parts cost no more than the others.
+		// The whole body is bounded, as skipped parts have no limit of their own.
 		f.parts = multipart.NewReader(http.MaxBytesReader(nil, io.NopCloser(r.Body), limit), parameters["boundary"])
 	}
 	return f, nil
@@ -251,7 +250,7 @@ func newForm[T any](r *Request, name string, files []string) (*Form[T], error) {
 func (f *Form[T]) readData(v *validation.Validator, schema *huma.Schema, found validation.Findings) error {
 	if f.parts == nil {
 		found.Add(f.name, validation.MissingText, nil)
-		found.Add("body", "Input should be multipart/form-data with a boundary", f.sentAs)
+		found.Add("body", "Input should be multipart/form-data with a boundary", f.contentType)
 		return nil
 	}
 	for {
@@ -291,7 +290,7 @@ func (f *Form[T]) decode(part io.Reader, v *validation.Validator, schema *huma.S
 		return nil
 	}
 	if _, ok := parsed.(map[string]any); !ok {
-		// Named for its part, as there is no other body to be wrong.
+		// The finding is located at the part, as a form has no other body.
 		v.Check(schema, parsed, f.name, found)
 		return nil
 	}
@@ -299,11 +298,11 @@ func (f *Form[T]) decode(part io.Reader, v *validation.Validator, schema *huma.S
 	return nil
 }
 
-// documentMultiple is what each byte of a document becomes, at most, while it is parsed.
+// documentMultiple bounds the memory for parsing a document, in bytes for each byte of it.
 const documentMultiple = 32
 
-// ReadFiles calls take with what the YAML or JSON files of a form hold, each of at most limit bytes, if there is memory
-// for it to be parsed. Of a greater one the rest is read as well, as a file beyond FileLimit has its own error.
+// ReadFiles calls take with the content of each YAML or JSON file of a form, of at most limit bytes, after reserving
+// the memory to parse it. A larger file is read to its end, as one that exceeds FileLimit has another error.
 func ReadFiles(ctx context.Context, files func(func(FormFile) error) error, limit int, take func([]byte) error) error {
 	return files(func(file FormFile) error {
 		content, err := readFile(ctx, file, limit)
@@ -328,7 +327,7 @@ func readFile(ctx context.Context, file FormFile, limit int) ([]byte, error) {
 	return content, m.Take(documentMultiple * int64(len(content)))
 }
 
-// MalformedForm words what goes wrong between the parts of a form.
+// MalformedForm turns an error of reading a form into the answer.
 func MalformedForm(err error) error {
 	if ours, ok := errors.AsType[*evidence.Error](err); ok {
 		return ours
@@ -343,7 +342,7 @@ func MalformedForm(err error) error {
 	return evidence.NewError(evidence.Invalid, formBrokenMessage)
 }
 
-// FailingReader remembers what went wrong with reading.
+// FailingReader keeps the error of reading.
 type FailingReader struct {
 	Reader io.Reader
 	Err    error

@@ -17,11 +17,11 @@ import (
 	"attestry/api/validation"
 )
 
-// Binder registers a route with what serves it.
+// Binder registers a route with its handler.
 type Binder func(s *Server, route Route) error
 
-// Handle makes an operation of a handler that takes no body. A body is ignored, as clients send `null`. I holds the
-// parameters and O the answer, as huma describes them.
+// Handle makes an operation of a handler that takes no body. A body is ignored, as some clients send `null`. I has the
+// parameters and O the answer, in huma's form.
 func Handle[I, O any](handler func(context.Context, *I) (*O, error)) Binder {
 	return func(s *Server, route Route) error {
 		return register(s, route, nil, func(ctx context.Context, in *I) (*O, error) {
@@ -33,14 +33,13 @@ func Handle[I, O any](handler func(context.Context, *I) (*O, error)) Binder {
 	}
 }
 
-// WithBody makes an operation of a handler that takes a JSON body T. The body's
-// findings are answered together with those of the parameters.
+// WithBody makes an operation of a handler that takes a JSON body T. Findings of the body and the parameters are
+// answered together.
 func WithBody[I, T, O any](handler func(context.Context, *I, *T) (*O, error)) Binder {
 	return WithSignedBody(func(context.Context, *I, []byte) error { return nil }, handler)
 }
 
-// WithSignedBody is WithBody for bodies that are signed. verify gets the body as it was
-// sent; nothing is said about the body unless verify accepts it.
+// WithSignedBody is WithBody for signed bodies. verify gets the raw body, which is decoded only if verify accepts it.
 func WithSignedBody[I, T, O any](verify func(context.Context, *I, []byte) error, handler func(context.Context, *I, *T) (*O, error)) Binder {
 	return WithUndecodedBody(func(ctx context.Context, in *I, body *Body[T]) (*O, error) {
 		if err := verify(ctx, in, body.Raw); err != nil {
@@ -54,7 +53,7 @@ func WithSignedBody[I, T, O any](verify func(context.Context, *I, []byte) error,
 	})
 }
 
-// Body is a JSON body as it was sent. Decode returns what is wrong with it or the parameters.
+// Body is a raw JSON body. Decode returns the findings of the body and the parameters.
 type Body[T any] struct {
 	Raw             []byte
 	ParametersValid bool
@@ -80,7 +79,7 @@ func WithUndecodedBody[I, T, O any](handler func(context.Context, *I, *Body[T]) 
 	}
 }
 
-// Limited bounds the body of an operation, in bytes, otherwise than at 1 MiB.
+// Limited sets the limit of an operation's body, in bytes, instead of 1 MiB.
 func Limited(limit int64, serve Binder) Binder {
 	return func(s *Server, route Route) error {
 		route.BodyLimit = limit
@@ -88,10 +87,10 @@ func Limited(limit int64, serve Binder) Binder {
 	}
 }
 
-// register describes a route to huma and has it served. huma derives the document, fills in the parameters and writes the
-// answer. This package checks access, validates, and decodes the body.
+// register registers a route with huma. huma generates the document, fills in the parameters and writes the answer.
+// This package checks access, validates, and decodes the body.
 func register[I, O any](s *Server, route Route, body *huma.RequestBody, handler func(context.Context, *I) (*O, error)) (err error) {
-	// huma reports mistakes in a type by panicking.
+	// huma panics on an invalid type.
 	defer func() {
 		if fault := recover(); fault != nil {
 			err = fmt.Errorf("register %s: %v", route.OperationID, fault)
@@ -129,7 +128,7 @@ func register[I, O any](s *Server, route Route, body *huma.RequestBody, handler 
 	return nil
 }
 
-// enter admits a request to its operation and validates its parameters.
+// enter checks the access of a request and validates its parameters.
 func (s *Server) enter(ctx huma.Context, route Route, parameters []*huma.Param, next func(huma.Context)) {
 	r := RequestOf(ctx.Context())
 	r.route = route.Path
@@ -150,8 +149,8 @@ func (s *Server) enter(ctx huma.Context, route Route, parameters []*huma.Param, 
 	next(normalized)
 }
 
-// admit lets a request through to an operation, or returns why not. It stores the principal and the access in
-// the request. org is the escaped name in the path.
+// admit checks that a request may call an operation, and stores its principal and access in it. org is the escaped name
+// from the path.
 func (s *Server) admit(ctx context.Context, route Route, r *Request, org string) error {
 	if route.Public {
 		return nil
@@ -180,12 +179,11 @@ func setRateLimit(ctx huma.Context, left limits.State) {
 	ctx.SetHeader("RateLimit-Reset", strconv.Itoa(wholeSeconds(left.Reset)))
 }
 
-// refuse answers a request that did not get as far as its handler.
 func (s *Server) refuse(ctx huma.Context, err error) {
 	s.problemOf(ctx.Context(), err).write(humafiber.Unwrap(ctx).Response())
 }
 
-// security says which schemes the document names (docs/semantics.md 1.2).
+// security is the list of authentication schemes in the document (docs/semantics.md 1.2).
 func (r Route) security() []map[string][]string {
 	switch {
 	case r.Public:
@@ -218,7 +216,7 @@ func (s *Server) describeAnswers(op *huma.Operation, route Route) {
 	}
 }
 
-// failures lists the statuses that any operation of the route's kind may have.
+// failures lists the error statuses of operations of this kind.
 func (r Route) failures() []int {
 	failures := []int{http.StatusBadRequest}
 	if !r.Public || r.Signed {
@@ -250,13 +248,13 @@ type OrgPath struct {
 	Org string `path:"org" doc:"Name of the organization."`
 }
 
-// Answer is an answer that consists of a body. Its status is the first one of its route.
+// Answer is an answer with a body and the first status of its route.
 type Answer[T any] struct{ Body T }
 
-// Answered makes the answer of a body.
+// Answered returns an answer with a body.
 func Answered[T any](body T) *Answer[T] { return &Answer[T]{Body: body} }
 
-// AnsweredOne makes the answer of the first of what is shown, or of the error.
+// AnsweredOne returns an answer with the first element of shown, or the error.
 func AnsweredOne[T any](shown []T, err error) (*Answer[T], error) {
 	if err != nil {
 		return nil, err
@@ -270,10 +268,10 @@ type StatusAnswer[T any] struct {
 	Body   T
 }
 
-// TextAnswer is the bare JSON string that most writes answer.
+// TextAnswer is a JSON string, the answer of most writes.
 type TextAnswer = StatusAnswer[string]
 
-// Stored answers a write with a body: as Created if it made something new.
+// Stored returns the answer of a write: 201 if it created something, else 200.
 func Stored[T any](created bool, body T) *StatusAnswer[T] {
 	if created {
 		return &StatusAnswer[T]{Status: http.StatusCreated, Body: body}
@@ -281,11 +279,11 @@ func Stored[T any](created bool, body T) *StatusAnswer[T] {
 	return &StatusAnswer[T]{Status: http.StatusOK, Body: body}
 }
 
-// CreatedOrOK is Created if the write made something new, and else OK.
+// CreatedOrOK is Created if the write created something, else OK.
 func CreatedOrOK(created bool) *TextAnswer { return Stored(created, "OK") }
 
-// OK is the answer of a write that made nothing new.
+// OK is the answer of a write that created nothing.
 func OK() *TextAnswer { return CreatedOrOK(false) }
 
-// Created is the answer of a write that made something new.
+// Created is the answer of a write that created something.
 func Created() *TextAnswer { return CreatedOrOK(true) }

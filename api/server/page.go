@@ -20,14 +20,14 @@ import (
 	"attestry/links"
 )
 
-// ServePage serves a path that is not an operation of the API, for people. The path is fiber's, with
-// parameters behind colons, and names the route in logs and metrics.
+// ServePage serves a page for people. The path has fiber's form, with parameters after colons, and is the route in logs
+// and metrics.
 func (s *Server) ServePage(method, path string, serve ...fiber.Handler) {
 	headRouter{s.app}.Add(method, path, append([]fiber.Handler{nameRoute(path)}, serve...)...)
 }
 
-// ServeOtherPages has serve answer browsers that ask for a page at a path that nothing else serves. It
-// must be called after all other paths are registered. Requests that do not accept HTML get the answer of the API.
+// ServeOtherPages registers serve for GET requests that accept HTML, at paths outside /api/v2 that nothing else serves.
+// It must be called after all other paths are registered. Other requests get the answer of the API.
 func (s *Server) ServeOtherPages(serve fiber.Handler) {
 	s.app.Use(func(c *fiber.Ctx) error {
 		read := c.Method() == fiber.MethodGet || c.Method() == fiber.MethodHead
@@ -39,7 +39,7 @@ func (s *Server) ServeOtherPages(serve fiber.Handler) {
 	})
 }
 
-// serveOwn serves a path that is neither an operation nor a page.
+// serveOwn serves a path that is neither an operation nor a page, such as /ready.
 func (s *Server) serveOwn(path string, serve fiber.Handler) {
 	s.ServePage(fiber.MethodGet, path, func(c *fiber.Ctx) error {
 		if err := QueryError(c.UserContext()); err != nil {
@@ -56,8 +56,8 @@ func nameRoute(path string) fiber.Handler {
 	}
 }
 
-// ReadForm reads the form that a page sends, of at most limit bytes, so that fiber finds its fields. fiber itself would
-// read it without a limit, and unpack it without one.
+// ReadForm reads the form of a page, of at most limit bytes, into fiber's request. fiber itself would read and
+// decompress it without a limit.
 func (*Server) ReadForm(c *fiber.Ctx, limit int64) error {
 	form, err := readBody(c.UserContext(), limit)
 	if err != nil {
@@ -67,8 +67,7 @@ func (*Server) ReadForm(c *fiber.Ctx, limit int64) error {
 	return nil
 }
 
-// Explain returns the answer to an error: its status, its sentence and its head. It logs errors that the sentence
-// does not explain.
+// Explain returns the answer to an error as status, text and headers. It logs errors that the text does not explain.
 func (s *Server) Explain(ctx context.Context, err error) (status int, sentence string, head http.Header) {
 	p := s.problemOf(ctx, err)
 	sentence = p.Message
@@ -78,8 +77,8 @@ func (s *Server) Explain(ctx context.Context, err error) (status int, sentence s
 	return p.status, sentence, p.headers
 }
 
-// recognizeSession finds out who is signed in, for requests without an Authorization header. Sessions
-// are good for reads only, as another site could make the browser send a write.
+// recognizeSession sets the user of the session, for requests without an Authorization header. Sessions authorize only
+// reads, as another site could make the browser send a write.
 func (s *Server) recognizeSession(c *fiber.Ctx, r *Request) error {
 	if s.Session == nil || r.SignedIn != nil || r.Authorization != "" {
 		return nil
@@ -97,16 +96,16 @@ func (s *Server) recognizeSession(c *fiber.Ctx, r *Request) error {
 	return nil
 }
 
-// Operation is an operation of the API as pages offer it.
+// Operation describes an operation of the API for pages.
 type Operation struct {
 	Route
-	// Parameters and Body describe its request; Body is nil for none.
+	// Body is nil if the request has none.
 	Parameters []*huma.Param
 	Body       *huma.RequestBody
 	registry   huma.Registry
 }
 
-// Operation returns the operation of an id; ok reports whether there is one.
+// Operation returns the operation with an id.
 func (s *Server) Operation(id string) (found Operation, ok bool) {
 	found, ok = s.operations[id]
 	return found, ok
@@ -125,7 +124,7 @@ func (o *Operation) Resolve(schema *huma.Schema) *huma.Schema {
 	return schema
 }
 
-// PageQuery is a request to the API that a page makes on behalf of whoever is signed in.
+// PageQuery is a request to the API that a page makes for the signed-in user.
 type PageQuery struct {
 	Principal evidence.Principal
 	Method    string
@@ -133,17 +132,17 @@ type PageQuery struct {
 	Target      string
 	ContentType string
 	Body        []byte
-	// ctx is that of the page, once the query is on its way.
+	// ctx is the context of the page's request; Ask sets it.
 	ctx context.Context
 }
 
-// PageAnswer is the answer of the API to a PageQuery. Whoever has it closes its stream.
+// PageAnswer is the answer of the API to a PageQuery. The caller must close its body stream.
 type PageAnswer struct{ *fasthttp.Response }
 
-// Header is a field of the answer's head.
+// Header returns a header field of the answer.
 func (a *PageAnswer) Header(name string) string { return string(a.Response.Header.Peek(name)) }
 
-// Body is the content of the answer. An error of reading means that it broke off.
+// Body returns the content of the answer. A read error means that it is incomplete.
 func (a *PageAnswer) Body() io.Reader {
 	if stream := a.BodyStream(); stream != nil {
 		return stream
@@ -153,14 +152,14 @@ func (a *PageAnswer) Body() io.Reader {
 
 type pageQueryKey struct{}
 
-// pageQueryOf returns the query that a request is, nil for requests of clients.
+// pageQueryOf returns the query of a request made by Ask, nil for requests of clients.
 func pageQueryOf(c *fiber.Ctx) *PageQuery {
 	query, _ := c.Context().UserValue(pageQueryKey{}).(*PageQuery)
 	return query
 }
 
-// Ask has the API answer as it answers a client, except that the principal is known: the same
-// operations, roles, limits, logs and metrics. c is the page's own request.
+// Ask sends a query to the API within the process. It is handled like a client's request (operations, roles, limits,
+// logs, metrics), except that the principal is given. c is the page's request.
 func (s *Server) Ask(c *fiber.Ctx, query PageQuery) *PageAnswer {
 	var inner fasthttp.RequestCtx
 	inner.Init2(pageConn{remote: c.Context().RemoteAddr(), local: c.Context().LocalAddr()}, s.app.Server().Logger, true)
@@ -180,7 +179,7 @@ func (s *Server) Ask(c *fiber.Ctx, query PageQuery) *PageAnswer {
 	return &PageAnswer{&inner.Response}
 }
 
-// pageConn is the connection of a request that came over none. Its body is in memory, so it needs no deadlines.
+// pageConn is the connection of a request made by Ask. Its body is in memory, so it needs no deadlines.
 type pageConn struct {
 	net.Conn
 	remote, local net.Addr

@@ -17,24 +17,23 @@ import (
 
 func isList(p *huma.Param) bool { return p.Schema.Type == huma.TypeArray }
 
-// humaContext is huma.Context under a name that does not clash with its method.
+// humaContext is huma.Context under a name that does not clash with its method Context when embedded.
 type humaContext huma.Context
 
-// requestContext gives huma the parameters that were validated here, in a form that huma can parse. It gives huma no body,
-// which is decoded here.
+// requestContext passes the validated parameters to huma, in a form that huma can parse.
 type requestContext struct {
 	humaContext
 	path  map[string]string
 	query url.Values
 }
 
-// Unwrap lets humafiber find the context beneath.
+// Unwrap lets humafiber find the wrapped context.
 func (c *requestContext) Unwrap() huma.Context { return c.humaContext }
 
 // Param returns a path parameter, unescaped once.
 func (c *requestContext) Param(name string) string { return c.path[name] }
 
-// Query returns a query parameter. For lists huma only looks whether it is empty and takes the values from URL.
+// Query returns a query parameter. For lists huma only checks whether it is empty, and takes the values from URL.
 func (c *requestContext) Query(name string) string {
 	values := c.query[name]
 	switch len(values) {
@@ -48,15 +47,15 @@ func (c *requestContext) Query(name string) string {
 	return "list"
 }
 
-// URL returns the path as it was sent, with the query as it was understood.
+// URL returns the path as it was sent, with the normalized query.
 func (c *requestContext) URL() url.URL {
 	u := c.humaContext.URL()
 	u.RawQuery = c.query.Encode()
 	return u
 }
 
-// normalize reads the parameters of a request, validates and coerces them.
-// Findings stay in the request until the body has been looked at too.
+// normalize reads, validates and coerces the parameters of a request. It adds findings to the request, which are
+// answered together with those of the body.
 func normalize(v *validation.Validator, ctx huma.Context, parameters []*huma.Param, r *Request) (*requestContext, error) {
 	c := &requestContext{humaContext: ctx, path: map[string]string{}, query: url.Values{}}
 	checkQueryText(parameters, r)
@@ -79,7 +78,7 @@ func normalize(v *validation.Validator, ctx huma.Context, parameters []*huma.Par
 	return c, nil
 }
 
-// normalizeQuery returns the values for huma: nil for a parameter that is absent, not valid, or an empty text, which is
+// normalizeQuery returns the values for huma: nil if the parameter is absent, not valid, or an empty text, which is
 // huma's zero value.
 func normalizeQuery(v *validation.Validator, p *huma.Param, r *Request) []string {
 	sent, ok := r.query[p.Name]
@@ -100,8 +99,8 @@ func normalizeQuery(v *validation.Validator, p *huma.Param, r *Request) []string
 	return nil
 }
 
-// checkParameter is check for a parameter; ok is false when anything is wrong with it,
-// also what was found already or beyond maxFindings. huma must not see it then.
+// checkParameter checks and coerces a parameter. Its findings are collected apart from found, which drops repeated
+// findings and those over its maximum, so that ok is false for every invalid parameter: huma must not see one.
 func checkParameter(v *validation.Validator, p *huma.Param, value any, found validation.Findings) (checked any, ok bool) {
 	own := validation.Findings{}
 	checked = v.Check(p.Schema, value, p.In+"."+p.Name, own)
@@ -117,7 +116,7 @@ func normalizeList(v *validation.Validator, p *huma.Param, sent []string, found 
 	return storage.Map(items, func(checked any) string { return fmt.Sprint(checked) })
 }
 
-// checkQueryText refuses query parameters that are not UTF-8, also those that the operation does not know.
+// checkQueryText adds findings for query parameters that are not UTF-8, including unknown ones.
 func checkQueryText(parameters []*huma.Param, r *Request) {
 	for name, values := range r.query {
 		list := slices.ContainsFunc(parameters, func(p *huma.Param) bool { return isList(p) && p.Name == name })
@@ -134,7 +133,7 @@ func checkQueryText(parameters []*huma.Param, r *Request) {
 	}
 }
 
-// unescape undoes the escapes of the path segment that holds a parameter, once: names may hold `%23` and `%2F`.
+// unescape unescapes the path segment of a parameter once: names may contain `%23` and `%2F`.
 func unescape(name, segment string) (string, error) {
 	value, err := url.PathUnescape(segment)
 	if err != nil {

@@ -18,9 +18,9 @@ import (
 	"attestry/evidence"
 )
 
-// Request is the state of a request under way. Only the goroutine that serves the request uses it.
+// Request is the state of a request in flight. Only the goroutine that serves the request uses it.
 type Request struct {
-	// Request is what decides whether it is admitted.
+	// Request is the input of the access check.
 	access.Request
 	id     string
 	method string
@@ -30,29 +30,28 @@ type Request struct {
 	query  url.Values
 	header func(name string) string
 	Body   *framing.Body
-	// http11 is set if the client understands answers of unknown length.
+	// http11 is set if the client accepts answers of unknown length.
 	http11 bool
-	// Memory is what the request takes up, until its answer is sent.
+	// Memory accounts for the memory of the request until its answer is sent.
 	Memory *memory.Account
-	// pace is how fast the client has to take a streamed answer that takes up memory.
+	// pace is the minimum rate at which the client must read a streamed answer that takes up memory.
 	pace readRate
-	// timeout bounds the work on the request, and then each read of what is sent of an answer that has begun.
+	// timeout bounds the work on the request, and each read of a streamed answer after its beginning.
 	timeout time.Duration
 	log     *slog.Logger
-	// answer is the answer, once it has begun.
+	// answer is set by beginAnswer.
 	answer *jsonAnswer
-	// findings are those of the parameters; the body's join them.
+	// findings are those of the parameters, and then also of the body.
 	findings  validation.Findings
 	principal evidence.Principal
 	access    evidence.OrgAccess
-	// rate is what the limits of requests have left.
+	// rate is the state of the rate limit.
 	rate limits.State
 }
 
 type requestKey struct{}
 
-// RequestOf returns the request that ctx belongs to. Contexts from elsewhere
-// have an empty one, so that callers need no second path.
+// RequestOf returns the request of ctx, an empty one if ctx has none, so that callers need not check.
 func RequestOf(ctx context.Context) *Request {
 	if r, ok := ctx.Value(requestKey{}).(*Request); ok {
 		return r
@@ -74,7 +73,7 @@ func originOf(c *fiber.Ctx) limits.Origin {
 	return from
 }
 
-// Principal returns whoever sent the request.
+// Principal returns the authenticated sender of the request.
 func Principal(ctx context.Context) evidence.Principal { return RequestOf(ctx).principal }
 
 // Access returns what the principal may do in the organization of the path.
@@ -83,18 +82,18 @@ func Access(ctx context.Context) evidence.OrgAccess { return RequestOf(ctx).acce
 // RequestID returns the id that the answer carries as X-Request-ID.
 func RequestID(ctx context.Context) string { return RequestOf(ctx).id }
 
-// QueryError lists the parameters of the query that cannot be read; nil if all can. It is for pages and other paths
-// that are no operations. Operations report these findings with all others.
+// QueryError returns the findings of parsing the query, nil if there are none. It is for pages and other paths that are
+// no operations. Operations answer these findings with all others.
 func QueryError(ctx context.Context) error { return validation.Invalid(RequestOf(ctx).findings) }
 
-// QueryHas reports whether a query parameter was sent, be it empty: huma itself takes an empty one for absent.
+// QueryHas reports whether a query parameter was sent, even if empty, which huma treats as absent.
 func QueryHas(ctx context.Context, name string) bool {
 	_, ok := RequestOf(ctx).query[name]
 	return ok
 }
 
-// SentText is the text of a query parameter as it was sent, "" if it was not. For a parameter with a default, huma
-// replaces an empty text by the default. The last one counts when a parameter is repeated.
+// SentText returns a query parameter as it was sent, "" if it is absent. huma would replace an empty text by the
+// default. The last value of a repeated parameter counts.
 func SentText(ctx context.Context, name string) string {
 	values := RequestOf(ctx).query[name]
 	if len(values) == 0 {

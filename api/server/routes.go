@@ -13,40 +13,37 @@ import (
 	"attestry/api/access"
 )
 
-// Route is one operation: what it is called, who may call it, and what serves it.
+// Route is one operation with its access rule and handler.
 type Route struct {
 	Method string
-	// Path is relative to /api/v2, with parameters in braces. The parameter
-	// {org} names the organization that access is checked for.
+	// Path is relative to /api/v2, with parameters in braces. Access is checked for the organization {org}.
 	Path        string
 	OperationID string
 	Tag         string
 	Summary     string
-	// Rule says who may call it.
 	access.Rule
 	// Public operations need no key.
 	Public bool
-	// Signed operations are public ones that need a signature of the body instead: see WithSignedBody.
+	// Signed operations are public, but need a signature of the body: see WithSignedBody.
 	Signed     bool
 	Deprecated bool
 	// BodyLimit is in bytes; 0 means 1 MiB.
 	BodyLimit int64
-	// Statuses are the statuses of success, the usual one first; none means 200.
+	// Statuses are the statuses of success, the default first; none means 200.
 	Statuses []int
-	// BasicToo declares Basic authentication beside bearer in the document; both are accepted everywhere.
+	// BasicToo documents Basic authentication in addition to bearer; both are accepted everywhere.
 	BasicToo bool
-	// Serve is what Handle, WithBody or WithForm make of a handler.
+	// Serve is made by Handle, WithBody or WithForm.
 	Serve Binder
 }
 
 //go:embed operations.tsv
 var operationsFile string
 
-// operations are the rows of operations.tsv, one for each operation of the API: method, path, id, tag, least role,
-// flags, statuses of success and summary. Nothing serves them yet.
+// operations are the rows of operations.tsv, one for each operation of the API: method, path, id, tag, minimum role,
+// flags, statuses of success and summary. They have no handlers yet.
 var operations = readOperations(operationsFile)
 
-// flags set what is true of few operations.
 var flags = map[string]func(*Route){
 	"users-only":    func(r *Route) { r.UsersOnly = true },
 	"refuse-tokens": func(r *Route) { r.RefuseTokens = true },
@@ -58,7 +55,7 @@ var flags = map[string]func(*Route){
 	"basic-too":     func(r *Route) { r.BasicToo = true },
 }
 
-// readOperations panics on a malformed table, which is a part of the program.
+// readOperations panics on a malformed table, which is embedded in the program.
 func readOperations(table string) []Route {
 	var read []Route
 	for line := range strings.Lines(table) {
@@ -84,7 +81,7 @@ func readOperations(table string) []Route {
 	return read
 }
 
-// Routes are the operations of the table that binders serve, by their ids, in the order of the table.
+// Routes returns the operations with the given ids, served by the given binders, in the order of operations.tsv.
 func Routes(serve map[string]Binder) []Route {
 	var routes []Route
 	for _, route := range operations {
@@ -116,7 +113,7 @@ func (r Route) statuses() []int {
 	return r.Statuses
 }
 
-// inOrder sorts routes so that static segments come before parameters, as the router takes the first that matches.
+// inOrder sorts routes so that static segments come before parameters, as the router takes the first match.
 func inOrder(table []Route) []Route {
 	return slices.SortedStableFunc(slices.Values(table), func(a, b Route) int {
 		return slices.CompareFunc(strings.Split(a.Path, "/"), strings.Split(b.Path, "/"), compareSegments)

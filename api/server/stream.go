@@ -18,28 +18,27 @@ import (
 	"attestry/api/representation"
 )
 
-// firstRead is how much of a stream is read before the status is chosen.
+// firstRead is how much of a stream is read at most before the status is chosen, in bytes.
 const firstRead = 32 << 10
 
-// Download is something to be sent without holding all of it.
+// Download is content that is streamed, without holding all of it in memory.
 type Download struct {
 	ContentType string
 	// Encoding is the Content-Encoding, "" for none.
 	Encoding string
-	// Filename makes the answer an attachment of that name; "" does not.
+	// Filename makes the answer an attachment, unless it is "".
 	Filename string
-	// Size is in bytes, -1 when unknown. Only what has a size has ranges.
+	// Size is in bytes, -1 if unknown. Ranges need a known size.
 	Size int64
-	// SHA256 is that of the content, in hexadecimal digits, by which clients ask whether they have it; "" when unknown.
+	// SHA256 is the hexadecimal digest of the content, from which the ETag is made; "" if unknown.
 	SHA256 string
-	// Memory is what the download takes up until it is sent, in bytes.
+	// Memory is the memory that the download takes up until it is sent, in bytes.
 	Memory int64
-	// Open gives length bytes from offset on; a length of -1 means to the end. Its
-	// context outlives the request, until the reader is closed; but the request's end
-	// cancels it as long as nothing was read, and so does a read that takes longer than a request may.
+	// Open returns length bytes from offset on; a length of -1 means to the end. Its context is valid until the reader
+	// is closed. The end of the request cancels it before the first bytes are read; later, a read that exceeds the
+	// request timeout does.
 	Open func(ctx context.Context, offset, length int64) (io.ReadCloser, error)
-	// Verify returns the error that Open would return. It is called for answers without
-	// a body. nil if nothing can be wrong.
+	// Verify returns the error that Open would return, for answers without a body. nil if Open cannot fail.
 	Verify func(ctx context.Context) error
 }
 
@@ -48,8 +47,8 @@ type StreamOutput struct {
 	Body func(huma.Context)
 }
 
-// Stream answers with a download, or with the part of it that a Range header asks for. An error up to the first bytes is
-// answered like any other. A later one closes the connection, so that the client sees that the answer is not complete.
+// Stream answers with a download, or with the part of it that a Range header selects. An error before the first bytes
+// is answered like any other. A later one closes the connection, so that the client sees that the answer is incomplete.
 func Stream(ctx context.Context, d Download) (*StreamOutput, error) {
 	r := RequestOf(ctx)
 	switch representation.Precondition(r.header, d.tag()) {
@@ -60,7 +59,7 @@ func Stream(ctx context.Context, d Download) (*StreamOutput, error) {
 	}
 	part, ok := representation.Part(r.method, r.header, d.Size, d.tag())
 	if !ok {
-		return nil, outside(d.Size)
+		return nil, rangeNotSatisfiable(d.Size)
 	}
 	var err error
 	var content io.ReadCloser = http.NoBody
@@ -83,7 +82,6 @@ func Stream(ctx context.Context, d Download) (*StreamOutput, error) {
 	}}, nil
 }
 
-// tag is the entity tag, "" if there is none.
 func (d *Download) tag() string {
 	if d.SHA256 == "" {
 		return ""
@@ -92,12 +90,11 @@ func (d *Download) tag() string {
 }
 
 func (d *Download) notModified(ctx huma.Context) {
-	d.identify(ctx)
+	d.setContentHeaders(ctx)
 	ctx.SetStatus(http.StatusNotModified)
 }
 
-// identify says which content it is.
-func (d *Download) identify(ctx huma.Context) {
+func (d *Download) setContentHeaders(ctx huma.Context) {
 	if d.SHA256 != "" {
 		ctx.SetHeader("ETag", d.tag())
 	}
@@ -106,7 +103,7 @@ func (d *Download) identify(ctx huma.Context) {
 	}
 }
 
-func outside(size int64) error {
+func rangeNotSatisfiable(size int64) error {
 	p := newProblem(http.StatusRequestedRangeNotSatisfiable, "The requested range lies outside the content")
 	p.headers.Set("Content-Range", fmt.Sprintf("bytes */%d", size))
 	return p
@@ -117,7 +114,7 @@ func send(ctx huma.Context, d Download, part representation.Span, content io.Rea
 	if d.Filename != "" {
 		ctx.SetHeader("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": d.Filename}))
 	}
-	d.identify(ctx)
+	d.setContentHeaders(ctx)
 	ctx.SetStatus(http.StatusOK)
 	if d.Size >= 0 {
 		ctx.SetHeader("Accept-Ranges", "bytes")
@@ -127,8 +124,7 @@ func send(ctx huma.Context, d Download, part representation.Span, content io.Rea
 		ctx.SetStatus(http.StatusPartialContent)
 	}
 	if content == http.NoBody && part.Length < 0 {
-		// A HEAD: fasthttp would write the end of a stream of unknown size behind it.
-		return
+		return // To a HEAD, fasthttp would send the last chunk of a stream of unknown size.
 	}
 	humafiber.Unwrap(ctx).Context().SetBodyStream(content, int(part.Length))
 }
@@ -157,29 +153,28 @@ func openPart(request context.Context, d Download, part representation.Span) (io
 	}{io.MultiReader(bytes.NewReader(beginning[:n]), rest), rest}, nil
 }
 
-// restOfAnswer is what follows the beginning of an answer that is being sent. It outlives the request: its reads have a
-// context of their own.
+// restOfAnswer is the rest of an answer whose beginning has been read. It is read after the request has ended, with
+// another context.
 type restOfAnswer struct {
 	io.ReadCloser
 	ctx     context.Context // of the request
 	request *Request
 	cancel  context.CancelFunc
-	late    *time.Timer
+	timer   *time.Timer
 }
 
-// newRestOfAnswer makes the rest of an answer to the request that ctx belongs to. cancel ends the context of its reads.
+// newRestOfAnswer returns the rest of an answer to the request of ctx. cancel cancels the context of its reads.
 func newRestOfAnswer(ctx context.Context, content io.ReadCloser, cancel context.CancelFunc) *restOfAnswer {
 	r := RequestOf(ctx)
-	rest := &restOfAnswer{ReadCloser: content, ctx: ctx, request: r, cancel: cancel, late: time.AfterFunc(r.timeout, cancel)}
-	// It runs while something is read, not while the client takes its time.
-	rest.late.Stop()
+	rest := &restOfAnswer{ReadCloser: content, ctx: ctx, request: r, cancel: cancel, timer: time.AfterFunc(r.timeout, cancel)}
+	rest.timer.Stop() // It runs only during reads.
 	return rest
 }
 
-// Read makes what follows the beginning.
+// Read reads the rest within the request timeout, and logs an error or panic.
 func (a *restOfAnswer) Read(p []byte) (n int, err error) {
 	defer func() {
-		a.late.Stop()
+		a.timer.Stop()
 		if fault := recover(); fault != nil {
 			err = fmt.Errorf("panic: %v", fault)
 		}
@@ -187,31 +182,31 @@ func (a *restOfAnswer) Read(p []byte) (n int, err error) {
 			a.request.log.ErrorContext(a.ctx, "answer broke off", slog.String("request_id", a.request.id), slog.Any("error", err))
 		}
 	}()
-	a.late.Reset(a.request.timeout)
+	a.timer.Reset(a.request.timeout)
 	return a.ReadCloser.Read(p)
 }
 
 // Close releases the memory of the answer and ends its context.
 func (a *restOfAnswer) Close() error {
-	a.late.Stop()
+	a.timer.Stop()
 	defer a.request.Memory.Release()
 	defer a.cancel()
 	return a.ReadCloser.Close()
 }
 
-// readRate is how fast a client has to take an answer that is streamed. So clients that do
-// not read cannot keep memory from others.
+// readRate is the minimum rate at which a client must read a streamed answer. Otherwise clients that do not read could
+// hold the memory budget.
 type readRate struct {
-	// grace is how long a client may take for the beginning.
+	// grace is added to the time of the whole answer.
 	grace time.Duration
-	// bytesPerSecond is how fast it has to take the rest on average.
+	// bytesPerSecond is the minimum rate on average.
 	bytesPerSecond int
 }
 
 func defaultReadRate() readRate { return readRate{grace: time.Minute, bytesPerSecond: 64 << 10} }
 
-// minRateReader is content that is being sent on a connection. The write deadline of the
-// connection is the time by which the client must have taken what was read.
+// minRateReader is content that is being sent on a connection. It sets the connection's write deadline to the time by
+// which the client must have taken the content read so far.
 type minRateReader struct {
 	io.Closer
 	content io.Reader

@@ -200,7 +200,7 @@ func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 func TestBodiesWithoutAKeyMustArriveSoon(t *testing.T) {
 	hook := Route{Method: "POST", Path: "/signed/{org}", OperationID: "signed", Tag: "T", Summary: "S", Public: true, Serve: WithBody(putThing)}
 	s := start(t, []Route{hook})
-	s.strangerTimeout = 50 * time.Millisecond
+	s.anonymousTimeout = 50 * time.Millisecond
 	conn, reader := s.dial(t)
 	if _, err := io.WriteString(conn, announced("POST", "/signed/acme", "", "Content-Length: 100\r\n")+"{"); err != nil {
 		t.Fatal(err)

@@ -12,23 +12,22 @@ import (
 	"attestry/config"
 )
 
-// certificateInterval is how often the files of TLS are looked at, when connections come.
+// certificateInterval is the minimum time between two checks of the TLS files, which new connections trigger.
 const certificateInterval = time.Second
 
-// certificates has the certificate that connections are encrypted with, and the authorities of clients' certificates.
-// They are read again when their files have changed.
+// certificates reloads the server certificate and the authorities of client certificates when their files change.
 type certificates struct {
 	settings config.HTTP
 	log      *slog.Logger
 
-	mu       sync.Mutex
-	lookedAt time.Time
-	// state tells the files that were last looked at from later ones.
+	mu        sync.Mutex
+	checkedAt time.Time
+	// state is that of the files at the last check.
 	state   string
 	current *tls.Config
 }
 
-// listenTLS has a listener take HTTPS if the settings have a certificate.
+// listenTLS returns a listener for HTTPS if the settings have a certificate, and else listener.
 func listenTLS(listener net.Listener, settings config.HTTP, log *slog.Logger) (net.Listener, error) {
 	if !settings.HTTPS() {
 		return listener, nil
@@ -43,23 +42,23 @@ func listenTLS(listener net.Listener, settings config.HTTP, log *slog.Logger) (n
 func (c *certificates) get(*tls.ClientHelloInfo) (*tls.Config, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if time.Since(c.lookedAt) < certificateInterval {
+	if time.Since(c.checkedAt) < certificateInterval {
 		return c.current, nil
 	}
 	if c.filesState() != c.state {
-		// While files are replaced they may not fit together: the certificate that was read last stays in use.
+		// While the files are being replaced, key and certificate may not match. The current certificate stays in use.
 		if err := c.read(); err != nil {
 			c.log.Warn("the certificate has changed and cannot be read", "error", err.Error())
 		} else {
 			c.log.Info("read the certificate again")
 		}
 	}
-	c.lookedAt = time.Now()
+	c.checkedAt = time.Now()
 	return c.current, nil
 }
 
 func (c *certificates) read() error {
-	// It is taken before the files are read, and whether they can be: so each change is read, and warned of, once.
+	// Set the state before reading the files, also if that fails. Then each change is read, and a failure logged, once.
 	c.state = c.filesState()
 	read, err := c.settings.TLS()
 	if err == nil {
@@ -68,7 +67,7 @@ func (c *certificates) read() error {
 	return err
 }
 
-// filesState changes when a file does.
+// filesState has the modification times and sizes of the files.
 func (c *certificates) filesState() (state string) {
 	for _, file := range c.settings.TLSFiles() {
 		if info, err := os.Stat(file); err == nil {

@@ -63,7 +63,7 @@ func TestCertificateIsReadAgainWhenItChanges(t *testing.T) {
 	}
 	name := func() string {
 		t.Helper()
-		c.lookedAt = time.Time{}
+		c.checkedAt = time.Time{}
 		got, err := c.get(nil)
 		if err != nil {
 			t.Fatal(err)

@@ -12,8 +12,7 @@ import (
 	"attestry/tasks"
 )
 
-// newGate puts together what decides who may call an operation. It returns the connections to
-// Redis of the rate limits as well, which are nil if the settings have none.
+// newGate makes the gate, and the Redis client of its rate limits, nil if there are none.
 func newGate(p *process.Process, tokens *oidc.Verifier) (*access.Gate, io.Closer, error) {
 	settings := p.Settings.Limits
 	metrics := limits.NewMetrics(p.Metrics, settings, p.Clock)
@@ -30,7 +29,7 @@ func newGate(p *process.Process, tokens *oidc.Verifier) (*access.Gate, io.Closer
 	if settings.RateLimitKey == 0 && settings.RateLimitOrg == 0 {
 		return gate, nil, nil
 	}
-	// Not the client of the process: its commands may take seconds, and all its connections.
+	// The process's client may take seconds for a command, and all its connections may be in use.
 	redis, err := tasks.NewRedisWithin(p.Settings.Stores.Redis.URL.Reveal(), limits.RedisTimeout, p.Roots)
 	if err != nil {
 		return nil, nil, err

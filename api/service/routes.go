@@ -22,7 +22,7 @@ import (
 	"attestry/tasks/auditpackage"
 )
 
-// Routes lists every operation of the API. A request may take requestTimeout.
+// Routes lists all operations of the API. requestTimeout bounds a request.
 func Routes(base *resource.Base, requests *auditpackage.Requests, requestTimeout time.Duration) []server.Route {
 	return slices.Concat(
 		organizations.Routes(base),

@@ -1,4 +1,4 @@
-// Package service puts the api process together.
+// Package service assembles the api process.
 package service
 
 import (
@@ -27,27 +27,26 @@ import (
 	"attestry/tasks/reports"
 )
 
-// verdictGrace is how long requests may still wait for a verdict once the process is stopping. A report without a
-// verdict by then is answered as accepted.
+// verdictGrace is how long requests may still wait for a verdict after the drain. A report without a verdict by then is
+// answered as accepted.
 const verdictGrace = time.Second
 
-// subscriptionWait is how long the service waits for Redis before it serves. On a
-// Redis that is there, subscribing takes a few milliseconds.
+// subscriptionWait bounds the wait for Redis before the service serves. Subscribing usually takes a few milliseconds.
 const subscriptionWait = time.Second
 
-// Service is the whole api process: the HTTP server and the loops beside it.
+// Service is the api process: the HTTP server and its background loops.
 type Service struct {
 	server     *server.Server
 	dispatcher *tasks.Dispatcher
 	waiters    *tasks.Waiters
 	evaluator  *evaluation.Evaluator
-	// rates are the connections to Redis of the rate limits, nil without any.
+	// rates is the Redis client of the rate limits, nil without any.
 	rates    io.Closer
 	settings config.HTTP
 	log      *slog.Logger
 }
 
-// New puts the api process together; nothing runs yet.
+// New assembles the api process without starting it.
 func New(p *process.Process) (*Service, error) {
 	settings := p.Settings.HTTP
 	dispatcher := tasks.NewDispatcher(p.Tasks, p.Log)
@@ -69,7 +68,7 @@ func New(p *process.Process) (*Service, error) {
 		return nil, err
 	}
 	monitor.RegisterLimits(p.Metrics, dispatcher.Limit(), waiters.Limit())
-	shell := server.Deps{
+	deps := server.Deps{
 		BaseURL:         string(settings.BaseURL),
 		Clock:           p.Clock,
 		Logger:          p.Log,
@@ -85,25 +84,25 @@ func New(p *process.Process) (*Service, error) {
 		return nil, err
 	}
 	if site != nil {
-		shell.Session = site.Principal
+		deps.Session = site.Principal
 	}
-	answering, err := server.New(shell, Routes(&resource.Base{
+	httpServer, err := server.New(deps, Routes(&resource.Base{
 		Store: p.Store, Clock: p.Clock, Links: links,
 		Intake:      reports.NewIntake(p.Store, dispatcher, waiters, p.Clock, settings.ReportWait),
 		Recognition: recognized,
 		Evaluator:   evaluator, Logical: logical.NewUpdater(p.Store, p.Clock, p.Log),
-		Tokens: tokens, SigningKey: key, Log: p.Log, BatchBytes: shell.BatchBytes(),
+		Tokens: tokens, SigningKey: key, Log: p.Log, BatchBytes: deps.BatchBytes(),
 	}, auditpackage.NewRequests(p.Store, waiters, p.Clock), settings.RequestTimeout))
 	if err == nil && site != nil {
-		site.Mount(answering)
+		site.Mount(httpServer)
 	}
 	return &Service{
-		server: answering, dispatcher: dispatcher, waiters: waiters, evaluator: evaluator, rates: rates, settings: settings, log: p.Log,
+		server: httpServer, dispatcher: dispatcher, waiters: waiters, evaluator: evaluator, rates: rates, settings: settings, log: p.Log,
 	}, err
 }
 
-// Serve answers on the listener until ctx ends and the load balancers had the time to notice, then lets the requests
-// under way finish and dispatches the tasks that are left.
+// Serve serves on the listener until ctx ends. It then serves for DrainDelay, in which load balancers notice the
+// failing /ready, waits for the requests in flight, and dispatches the remaining tasks.
 func (s *Service) Serve(ctx context.Context, listener net.Listener) error {
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var loops goroutine.Group
@@ -112,20 +111,20 @@ func (s *Service) Serve(ctx context.Context, listener net.Listener) error {
 	drained, end := context.WithCancel(background)
 	loops.Go(func() error {
 		defer end()
-		if passed(ctx, background, 0) {
+		if waitAfter(ctx, background, 0) {
 			s.server.Drain()
-			passed(ctx, background, s.settings.DrainDelay)
+			waitAfter(ctx, background, s.settings.DrainDelay)
 		}
 		return nil
 	})
 	loops.Go(func() error {
-		if passed(drained, background, verdictGrace) {
+		if waitAfter(drained, background, verdictGrace) {
 			s.waiters.End()
 		}
 		return nil
 	})
 	s.awaitSubscription(ctx)
-	err := s.answer(drained, listener)
+	err := s.serveHTTP(drained, listener)
 	stop()
 	err = errors.Join(err, loops.Wait())
 	s.evaluator.Close()
@@ -135,23 +134,23 @@ func (s *Service) Serve(ctx context.Context, listener net.Listener) error {
 	return err
 }
 
-// passed returns true once so much time has passed since the end of ctx, or false when the process does not answer any more.
-func passed(ctx, background context.Context, since time.Duration) bool {
+// waitAfter waits for the end of ctx and then for delay. It returns false as soon as background ends.
+func waitAfter(ctx, background context.Context, delay time.Duration) bool {
 	select {
 	case <-ctx.Done():
 	case <-background.Done():
 		return false
 	}
 	select {
-	case <-time.After(since):
+	case <-time.After(delay):
 		return true
 	case <-background.Done():
 		return false
 	}
 }
 
-// answer serves HTTP, or HTTPS if the settings say so.
-func (s *Service) answer(ctx context.Context, listener net.Listener) error {
+// serveHTTP serves HTTP, or HTTPS if the settings have a certificate.
+func (s *Service) serveHTTP(ctx context.Context, listener net.Listener) error {
 	listener, err := listenTLS(listener, s.settings, s.log)
 	if err != nil {
 		return err
@@ -159,8 +158,8 @@ func (s *Service) answer(ctx context.Context, listener net.Listener) error {
 	return s.server.Serve(ctx, listener)
 }
 
-// awaitSubscription lets the first reports find a subscription that can wake
-// them. A Redis that is away or hangs does not keep the service from serving.
+// awaitSubscription waits for the subscription that wakes waiting reports, so that the first reports are woken. It
+// waits at most subscriptionWait, so that the service also serves without Redis.
 func (s *Service) awaitSubscription(ctx context.Context) {
 	end := time.NewTimer(subscriptionWait)
 	defer end.Stop()
@@ -171,7 +170,7 @@ func (s *Service) awaitSubscription(ctx context.Context) {
 	}
 }
 
-// newSite makes the pages for people, nil if the settings have none.
+// newSite makes the pages for people, nil if the settings disable them.
 func newSite(p *process.Process, gate *access.Gate, addresses links.Links) (*web.Site, error) {
 	if !p.Settings.HTTP.Web {
 		return nil, nil

@@ -17,18 +17,17 @@ import (
 	"attestry/evidence/jsontext"
 )
 
-// maxDepth is how deep JSON may nest; nothing in the contract comes near it.
+// maxDepth bounds the nesting of JSON. No valid body is nearly as deep.
 const maxDepth = 100
 
-// checker is a body type with a quick check of its schema, required members included. Such bodies are decoded in one
-// strict pass. Check is true only for valid values; if it is false, the schema decides.
+// checker is a body type with a fast check of its schema, including required members. Such bodies are decoded in one
+// strict pass. Check is true only for valid values. If it is false, the value is validated by the schema.
 type checker interface{ Check() bool }
 
-// knownOnly refuses members that a type does not have.
-var knownOnly = strictjson.RejectUnknownMembers(true)
+var rejectUnknown = strictjson.RejectUnknownMembers(true)
 
-// DecodeStrict decodes a JSON body whose schema is s, if there is memory for it. Whatever
-// is wrong goes to found; the value is then worthless.
+// DecodeStrict decodes a JSON body with schema s, if there is memory for it. It adds errors of the body to found; the
+// returned value is then not valid.
 func DecodeStrict[T any](m *memory.Account, v *Validator, s *huma.Schema, body []byte, found Findings) (*T, error) {
 	if _, ok := any(new(T)).(checker); ok {
 		if err := m.Take(StrictSize(body)); err != nil {
@@ -48,21 +47,21 @@ func DecodeStrict[T any](m *memory.Account, v *Validator, s *huma.Schema, body [
 	return DecodeParsed[T](v, s, parsed, "", found), nil
 }
 
-// DecodeFast decodes a body in one strict pass; it reports whether the body fits.
+// DecodeFast decodes a body in one strict pass, and reports whether it is valid. If not, the schema decides.
 func DecodeFast[T any](body []byte) (*T, bool) {
 	value := new(T)
 	checked, ok := any(value).(checker)
 	if !ok || bytes.Contains(body, []byte(`\u0000`)) {
 		return nil, false
 	}
-	if err := strictjson.Unmarshal(body, value, knownOnly); err != nil {
+	if err := strictjson.Unmarshal(body, value, rejectUnknown); err != nil {
 		return nil, false
 	}
 	return value, checked.Check()
 }
 
-// DecodeParsed validates and coerces a parsed value, which is at the given location, by its schema and makes it a T: nil
-// if something is wrong.
+// DecodeParsed validates and coerces a parsed value at a location by its schema, and converts it to a T. It returns nil
+// if the value is not valid.
 func DecodeParsed[T any](v *Validator, s *huma.Schema, parsed any, at string, found Findings) *T {
 	before := len(found)
 	coerced := v.Check(s, parsed, at, found)
@@ -81,8 +80,8 @@ func DecodeParsed[T any](v *Validator, s *huma.Schema, parsed any, at string, fo
 	return value
 }
 
-// ParseJSON reads exactly one JSON value. None, or null, is a missing body at the given location. Invalid Unicode is a
-// finding, as the decoder would replace it, and so is a repeated key, as the decoder would drop one of its values.
+// ParseJSON parses exactly one JSON value. An empty body, or null, is missing at the given location. Invalid Unicode
+// and repeated keys are findings, as the decoder would replace the former and drop values of the latter.
 func ParseJSON(body []byte, at string, found Findings) (any, bool) {
 	if len(bytes.TrimSpace(body)) == 0 {
 		found.Add(at, MissingText, nil)
@@ -123,7 +122,7 @@ func ParseJSON(body []byte, at string, found Findings) (any, bool) {
 
 var errTrailing = errors.New("trailing characters")
 
-// reason words an error of encoding/json without Go's names of types.
+// reason is the text of an error of encoding/json without names of Go types.
 func reason(err error) string {
 	var syntax *json.SyntaxError
 	var mistyped *json.UnmarshalTypeError
@@ -139,17 +138,16 @@ func reason(err error) string {
 	}
 }
 
-// The memory for decoding depends on the number of values in a body more than on its length: three bytes may become a
-// struct. The factors are upper bounds of the measured growth of the heap.
+// The memory for decoding depends more on the number of values in a body than on its length: three bytes may become a
+// struct. The factors are upper bounds of the measured heap growth.
 
-// StrictSize is what a body takes up, at most, that is decoded in one strict pass, in
-// bytes and without the body itself.
+// StrictSize is the maximum memory of a body that is decoded in one strict pass, in bytes, without the raw body.
 func StrictSize(body []byte) int64 {
 	return int64(len(body)) + 200*occurrences(body, "{") + 64*occurrences(body, ",") + 32*occurrences(body, "[")
 }
 
-// ParsedSize is what a body takes up, at most, that is parsed and validated by its
-// schema, in bytes and without the body itself.
+// ParsedSize is the maximum memory of a body that is parsed and validated by its schema, in bytes, without the raw
+// body.
 func ParsedSize(body []byte) int64 {
 	return 4*int64(len(body)) + 200*occurrences(body, "{") + 160*occurrences(body, ",") + 64*occurrences(body, "[")
 }
@@ -163,8 +161,8 @@ const (
 	semicolonText   = "Input should be a valid string, with ';' sent as %3B"
 )
 
-// ParseQuery returns the parameters of a query. One that cannot be read is a finding: it must not be taken for one that
-// was not sent. That includes a `;`, which some parsers take for the end of a parameter.
+// ParseQuery parses a query. A parameter that cannot be parsed is a finding, as it must not be treated as absent. This
+// includes one with a `;`, which ends a parameter for some parsers.
 func ParseQuery(raw string, found Findings) url.Values {
 	query := url.Values{}
 	for pair := range strings.SplitSeq(raw, "&") {
@@ -180,7 +178,7 @@ func ParseQuery(raw string, found Findings) url.Values {
 	return query
 }
 
-// addUnreadable notes that a parameter cannot be read, at its name as far as that can be.
+// addUnreadable adds the finding for a parameter that cannot be parsed, at its unescaped name if possible.
 func addUnreadable(pair string, found Findings) {
 	name, value, _ := strings.Cut(pair, "=")
 	if plain, err := url.QueryUnescape(name); err == nil {

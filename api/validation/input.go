@@ -11,10 +11,11 @@ import (
 	"github.com/dustin/go-humanize/english"
 )
 
-// MaxShown is how many characters of a wrong value an answer shows.
+// MaxShown is how many characters of an invalid value an answer shows.
 const MaxShown = 200
 
-// showInput shows a value as pydantic does: strings bare, everything within lists and dictionaries as Python writes it.
+// showInput formats a value as pydantic does: strings without quotes, values in lists and dictionaries as Python's
+// repr.
 func showInput(value any) string {
 	if text, ok := value.(string); ok {
 		return Cut(text)
@@ -24,7 +25,7 @@ func showInput(value any) string {
 	return Cut(b.String())
 }
 
-// writeRepr writes value as Python would, and stops soon after maxShown characters are full.
+// writeRepr writes Python's repr of value, and stops soon after MaxShown characters.
 func writeRepr(b *strings.Builder, value any) {
 	if b.Len() > utf8.UTFMax*MaxShown {
 		return
@@ -88,7 +89,7 @@ func ShowChoices(values []any) string {
 	return english.WordSeries(shown, "or")
 }
 
-// Cut shortens text to maxShown characters and makes it valid UTF-8.
+// Cut truncates text to MaxShown characters and makes it valid UTF-8.
 func Cut(text string) string {
 	seen := 0
 	for i := range text {

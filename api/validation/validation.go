@@ -1,4 +1,4 @@
-// Package validation checks inputs by their schemas, and describes what is wrong in the contract's words.
+// Package validation validates inputs by their schemas, with the findings of the API contract.
 package validation
 
 import (
@@ -21,21 +21,21 @@ import (
 )
 
 const (
-	// MaxFindings bounds the answer to a body that is wrong throughout.
+	// MaxFindings bounds the findings of a request.
 	MaxFindings = 1000
 	// TypeNull is the JSON Schema type of null.
 	TypeNull = "null"
-	// ChoicesText is the extension of the schema of an enum whose values findings name in words of their own.
+	// ChoicesText is the schema extension with the text for an enum's values in findings.
 	ChoicesText = "x-choices"
-	// PatternProperties is the extension of a schema that holds the schemas of
-	// members by a pattern of their names, as a map[string]*huma.Schema.
+	// PatternProperties is the schema extension with the schemas of members by a pattern of their names, a
+	// map[string]*huma.Schema.
 	PatternProperties = "patternProperties"
 )
 
-// Findings holds validation texts by location, worded as clients know them (docs/semantics.md 1.8).
+// Findings are validation texts by location (docs/semantics.md 1.8).
 type Findings map[string]string
 
-// Add notes what is wrong with the input at a location; "" is the whole body.
+// Add adds a finding on the input at a location; "" is the whole body. The first finding at a location counts.
 func (f Findings) Add(at, text string, input any) {
 	if at == "" {
 		at = "body"
@@ -48,7 +48,7 @@ func (f Findings) Add(at, text string, input any) {
 
 // Merge adds the findings of other at locations that have none.
 func (f Findings) Merge(other Findings) {
-	// In order, so that what the limit cuts is always the same.
+	// Sorted, so that the limit always drops the same findings.
 	for _, at := range slices.Sorted(maps.Keys(other)) {
 		if _, taken := f[at]; !taken && len(f) < MaxFindings {
 			f[at] = other[at]
@@ -56,8 +56,8 @@ func (f Findings) Merge(other Findings) {
 	}
 }
 
-// Validator checks values by huma's schemas, and converts the numbers and booleans that were sent as strings.
-// huma.Validate does not convert, has other texts, and gives wrong locations behind a key with a dot (`app:1.2.3`).
+// Validator validates values by huma's schemas, and converts numbers and booleans that were sent as strings.
+// huma.Validate does not convert, has other texts, and wrong locations after a key with a dot (`app:1.2.3`).
 type Validator struct {
 	registry huma.Registry
 	patterns sync.Map // pattern → *regexp.Regexp; as many as schemas have
@@ -66,8 +66,8 @@ type Validator struct {
 // NewValidator makes a validator of the schemas of a registry.
 func NewValidator(registry huma.Registry) *Validator { return &Validator{registry: registry} }
 
-// Check reports what is wrong with value, which is at the given location, and returns it coerced. Values are those of
-// encoding/json with numbers as json.Number, or coerced already, as another branch of a union leaves its members.
+// Check validates value, adds findings at the given location, and returns the coerced value. value comes from
+// encoding/json, with numbers as json.Number. Its members may be coerced already by another branch of a union.
 func (v *Validator) Check(s *huma.Schema, value any, at string, found Findings) any {
 	for s.Ref != "" {
 		s = v.registry.SchemaFromRef(s.Ref)
@@ -102,15 +102,15 @@ func (v *Validator) Check(s *huma.Schema, value any, at string, found Findings) 
 	return value
 }
 
-// checkFree checks what a schema says nothing of. JSON can spell numbers beyond
-// float64, which most clients cannot read when they are given back.
+// checkFree checks a value without a type in the schema. JSON numbers may exceed float64, but most clients could not
+// read them in answers.
 func checkFree(value any, at string, found Findings) {
 	if !finite(value) {
 		found.Add(at, "Input should have finite numbers only", value)
 	}
 }
 
-// finite looks at all numbers of a value.
+// finite reports whether all numbers in a value are finite.
 func finite(value any) bool {
 	switch value := value.(type) {
 	case json.Number:
@@ -128,19 +128,19 @@ func finite(value any) bool {
 	return true
 }
 
-// checkUnion takes the first branch that fits. When none does, a lone branch
-// beside null speaks for itself; several speak each at its own location.
+// checkUnion uses the first branch that is valid. If none is, the findings of all are added. With several branches
+// other than null, each has its own location.
 func (v *Validator) checkUnion(branches []*huma.Schema, value any, at string, found Findings) any {
-	meant := 0
+	notNull := 0
 	for _, branch := range branches {
 		if branch.Type != TypeNull {
-			meant++
+			notNull++
 		}
 	}
 	wrong := Findings{}
 	for _, branch := range branches {
 		where, tried := at, Findings{}
-		if meant > 1 {
+		if notNull > 1 {
 			where = Join(at, branchName(branch))
 		}
 		if coerced := v.Check(branch, value, where, tried); len(tried) == 0 {
@@ -154,7 +154,7 @@ func (v *Validator) checkUnion(branches []*huma.Schema, value any, at string, fo
 	return value
 }
 
-// branchName is what pydantic calls a branch of a union.
+// branchName is pydantic's name of a branch of a union.
 func branchName(s *huma.Schema) string {
 	if s.Ref != "" {
 		return s.Ref[strings.LastIndexByte(s.Ref, '/')+1:]
@@ -190,7 +190,7 @@ func checkBoolean(value any, at string, found Findings) any {
 	return value
 }
 
-// checkInteger takes what fits in 64 bits.
+// checkInteger accepts integers of 64 bits.
 func checkInteger(s *huma.Schema, value any, at string, found Findings) any {
 	malformed := "Input should be a valid integer"
 	switch value.(type) {
@@ -218,7 +218,7 @@ func checkInteger(s *huma.Schema, value any, at string, found Findings) any {
 	return integer
 }
 
-// digitsOf writes a value as a number, "" if it is none. A number may be sent as text.
+// digitsOf is the text of a number, which may be sent as string, "" for other types.
 func digitsOf(value any) string {
 	switch value := value.(type) {
 	case bool:
@@ -235,8 +235,8 @@ func digitsOf(value any) string {
 	return ""
 }
 
-// parseNumber reads a decimal number; those beyond float64 come out infinite.
-// Go's hexadecimal, infinite and underscored forms are no numbers here.
+// parseNumber parses a decimal number, without Go's hexadecimal, infinite and underscored forms. Numbers that exceed
+// float64 are infinite.
 func parseNumber(digits string) (float64, bool) {
 	if digits == "" || strings.Trim(digits, "+-.0123456789eE") != "" {
 		return 0, false
@@ -304,32 +304,32 @@ func (v *Validator) checkString(s *huma.Schema, value any, at string, found Find
 	return value
 }
 
-// TooLongText is the finding on a string of more than most characters.
-func TooLongText(most int) string {
-	return "String should have at most " + evidence.Count(most, "character")
+// TooLongText is the finding on a string of more than limit characters.
+func TooLongText(limit int) string {
+	return "String should have at most " + evidence.Count(limit, "character")
 }
 
 // UnreadableText is the finding on text that is not UTF-8.
 const UnreadableText = "Input should be a valid string, unable to parse raw data as a unicode string"
 
-// PlainText reports whether text is valid UTF-8 without NUL, which no engine keeps in a name or an index.
+// PlainText reports whether text is valid UTF-8 without NUL, which database engines cannot store in a name or an index.
 func PlainText(text string) bool { return utf8.ValidString(text) && strings.IndexByte(text, 0) < 0 }
 
-// PlainTextFormat is the format of names, descriptions, values of tags and reasons, which people write and
-// read: they have no control characters but tab and newline (docs/semantics.md 1.6).
+// PlainTextFormat is the format of texts that people write: names, descriptions, values of tags and reasons. They have
+// no control characters but tab and newline (docs/semantics.md 1.6).
 const PlainTextFormat = "plain-text"
 
 const controlsText = "String should not have control characters other than tab and newline"
 
-// hasControls takes a carriage return before a newline for a part of it, as some editors write lines.
+// hasControls accepts a carriage return before a newline, as some editors write lines.
 func hasControls(text string) bool {
 	return strings.ContainsFunc(strings.ReplaceAll(text, "\r\n", "\n"), func(char rune) bool {
 		return unicode.IsControl(char) && char != '\t' && char != '\n'
 	})
 }
 
-// urlFaults say what is wrong with texts that are shown to people as links, by their format. uri is an
-// absolute URL; the others may be empty or without a scheme.
+// urlFaults validate texts that are shown as links, by format. uri is an absolute URL; the others may be empty or
+// without a scheme.
 var urlFaults = map[string]func(string) string{
 	"uri": evidence.AbsoluteURLFault, "uri-reference": evidence.LinkFault, "repository-url": evidence.RepoURLFault,
 }
@@ -375,20 +375,20 @@ func (v *Validator) checkObject(s *huma.Schema, value any, at string, found Find
 			found.Add(Join(at, name), MissingText, nil)
 		}
 	}
-	// In order, so that what the limit on findings cuts is always the same.
+	// Sorted, so that the limit always drops the same findings.
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if shadows(s, name) {
 			delete(members, name)
 			continue
 		}
-		// Cut, as a client chooses the name: each finding within the member repeats its location.
+		// Cut, as clients choose the name, and each finding within the member repeats it.
 		members[name] = v.checkMember(s, name, members[name], Join(at, Cut(name)), found)
 	}
 	return members
 }
 
-// shadows reports whether a schema allows a member without describing it, and describes one whose name differs in case
-// only. Such a member is dropped, as encoding/json would store it, unchecked, in the field of the other one.
+// shadows reports whether a schema does not describe a member, but allows it, and describes one whose name differs only
+// in case. Such a member is dropped, as encoding/json would store it unchecked in the field of the other one.
 func shadows(s *huma.Schema, name string) bool {
 	if _, known := s.Properties[name]; known || s.AdditionalProperties != true {
 		return false
@@ -427,8 +427,8 @@ func (v *Validator) checkMember(s *huma.Schema, name string, value any, at strin
 	return value
 }
 
-// checkKeyed checks a member of a map whose names must match a pattern. Pydantic
-// points at a bad name by `[key]` behind it.
+// checkKeyed checks a member of a map whose names must match a pattern. The location of a finding on the name ends with
+// `[key]`, as in pydantic.
 func (v *Validator) checkKeyed(keyed map[string]*huma.Schema, name string, value any, at string, found Findings) any {
 	for pattern, values := range keyed {
 		before := len(found)
@@ -440,7 +440,7 @@ func (v *Validator) checkKeyed(keyed map[string]*huma.Schema, name string, value
 	return value
 }
 
-// Join is the location of a member within another location.
+// Join is the location of a member of the value at a location.
 func Join(at, name string) string {
 	if at == "" {
 		return name
@@ -448,14 +448,14 @@ func Join(at, name string) string {
 	return at + "." + name
 }
 
-// Fault is the answer to a request with one finding.
+// Fault is the error with one finding.
 func Fault(at, text string, input any) error {
 	found := Findings{}
 	found.Add(at, text, input)
 	return Invalid(found)
 }
 
-// Invalid is the answer that lists findings, nil when there are none.
+// Invalid is the error with findings, nil if there are none.
 func Invalid(found Findings) error {
 	if len(found) == 0 {
 		return nil

@@ -12,21 +12,21 @@ import (
 )
 
 const (
-	// maxPlaces is for how many environments the page of an artifact asks for a verdict.
+	// maxPlaces is for how many environments the page of an artifact shows a verdict.
 	maxPlaces = 10
-	// maxOthers is how many more environments a page lists, and how many that the artifact has left.
+	// maxOthers is how many more environments a page lists, and how many in which the artifact ran before.
 	maxOthers = 50
 	// maxHistory is how many entries of an artifact's history a page lists.
 	maxHistory = 50
-	// maxRecords is how many trails are searched for a record that is not the newest.
+	// maxRecords is how many trails are searched for an older record.
 	maxRecords = 100
 )
 
-// verdict is what the policies of an environment say of an artifact that runs there.
+// verdict is the verdict of an environment's policies on an artifact that runs there.
 type verdict struct {
 	pipelines.ArtifactPlace
 	governance.ArtifactExplanation
-	// Deployment is when the artifact began to run there, nil if that is not known.
+	// Deployment is the start of the artifact there, nil if it is not known.
 	Deployment *deployments.Deployment
 }
 
@@ -35,21 +35,21 @@ type artifactPage struct {
 	Artifact pipelines.ArtifactResponse
 	// Attested are its attestations in its trail.
 	Attested section
-	// Verdicts are those of where it runs, of the first maxPlaces. Unasked are more places, without verdicts.
+	// Verdicts are those of the first maxPlaces places where it runs. Unasked are further places, without verdicts.
 	Verdicts []verdict
 	Unasked  []pipelines.ArtifactPlace
 	// MoreUnasked, MoreExited and MoreHistory are how many entries are left out.
 	MoreUnasked, MoreExited, MoreHistory int
-	// Superseded is set if an older record than the newest is shown. Unknown is set if the record of the
-	// address was not found, so that the newest is shown.
+	// Superseded is set if an older record is shown. Unknown is set if the requested record was not found, so that the
+	// newest is shown.
 	Superseded, Unknown bool
-	// Logged is where the transparency log has the report, nil if it has not.
+	// Logged is the entry of the report in the transparency log, nil if there is none.
 	Logged *request.Logged
 }
 
 func (s *Site) showArtifact(p *page) error {
 	shown := artifactPage{Org: p.Org()}
-	flow, asked := p.Parameter("flow"), p.C.Query("artifact_id")
+	flow, id := p.Parameter("flow"), p.C.Query("artifact_id")
 	p.APIPath = request.Target("/artifacts/%s/%s/fingerprint/%s", shown.Org, flow, p.Parameter("fingerprint"))
 	if err := p.Get(p.APIPath, &shown.Artifact); err != nil {
 		return err
@@ -58,8 +58,8 @@ func (s *Site) showArtifact(p *page) error {
 		return p.Redirect(shown.Artifact.FlowName)
 	}
 	read := shown.loadNewest
-	if asked != "" && asked != shown.Artifact.ID {
-		read = func(p *page) error { return shown.loadRecord(p, asked) }
+	if id != "" && id != shown.Artifact.ID {
+		read = func(p *page) error { return shown.loadRecord(p, id) }
 	}
 	if err := read(p); err != nil {
 		return err
@@ -67,14 +67,14 @@ func (s *Site) showArtifact(p *page) error {
 	if err := shown.loadVerdicts(p); err != nil {
 		return err
 	}
-	of := &shown.Artifact
-	of.Exited, shown.MoreExited = first(of.Exited, maxOthers)
-	slices.Reverse(of.History) // the newest first
-	of.History, shown.MoreHistory = first(of.History, maxHistory)
-	return p.Render("artifact", of.Filename, &shown)
+	artifact := &shown.Artifact
+	artifact.Exited, shown.MoreExited = first(artifact.Exited, maxOthers)
+	slices.Reverse(artifact.History) // newest first
+	artifact.History, shown.MoreHistory = first(artifact.History, maxHistory)
+	return p.Render("artifact", artifact.Filename, &shown)
 }
 
-// first are the first ones of a list, and how many more there are.
+// first returns the first elements of a list, and the number of the others.
 func first[T any](list []T, limit int) ([]T, int) {
 	end := min(len(list), limit)
 	return list[:end], len(list) - end
@@ -89,11 +89,11 @@ func (a *artifactPage) loadNewest(p *page) error {
 	if err := p.Get(request.Target("/asserts/%s/fingerprint/%s", a.Org, a.Artifact.Fingerprint)+"?"+query.Encode(), &asserted); err != nil {
 		return err
 	}
-	return a.attest(p, asserted.Status.Entries)
+	return a.loadAttestations(p, asserted.Status.Entries)
 }
 
-// loadRecord shows the record of an id instead of the newest. The API does not read records by id, but
-// the trails of a fingerprint list their records.
+// loadRecord reads the record with an id. The API has no operation for this, but the trails of a fingerprint list the
+// ids of their records.
 func (a *artifactPage) loadRecord(p *page, id string) error {
 	var found struct {
 		Data []trail `json:"data"`
@@ -113,7 +113,7 @@ func (a *artifactPage) loadRecord(p *page, id string) error {
 	return a.loadNewest(p)
 }
 
-// loadFrom shows the record in a trail instead of the newest.
+// loadFrom reads the record in a trail.
 func (a *artifactPage) loadFrom(p *page, trail string, entries []entry) error {
 	a.Superseded = true
 	p.APIPath = request.Target("/artifacts/%s/%s/fingerprint/%s", a.Org, a.Artifact.FlowName, a.Artifact.Fingerprint) +
@@ -122,23 +122,22 @@ func (a *artifactPage) loadFrom(p *page, trail string, entries []entry) error {
 	if err := p.Get(p.APIPath, &a.Artifact); err != nil {
 		return err
 	}
-	return a.attest(p, entries)
+	return a.loadAttestations(p, entries)
 }
 
-func (a *artifactPage) attest(p *page, entries []entry) error {
+func (a *artifactPage) loadAttestations(p *page, entries []entry) error {
 	a.Attested = newSection("the artifact", a.Org, a.Artifact.FlowName, a.Artifact.TrailName, entries)
-	mark("", &a.Attested)
-	own := "artifact/" + a.Artifact.ID
-	_, found, err := p.detail(a.Org, "", []string{own}, &a.Attested)
-	a.Logged = found[own]
+	markEntries("", &a.Attested)
+	fact := "artifact/" + a.Artifact.ID
+	_, found, err := p.loadDetails(a.Org, "", []string{fact}, &a.Attested)
+	a.Logged = found[fact]
 	return err
 }
 
-// loadVerdicts reads the verdicts on the artifact where it runs.
 func (a *artifactPage) loadVerdicts(p *page) error {
-	asked := min(len(a.Artifact.Running), maxPlaces)
-	a.Unasked, a.MoreUnasked = first(a.Artifact.Running[asked:], maxOthers)
-	for _, place := range a.Artifact.Running[:asked] {
+	judged := min(len(a.Artifact.Running), maxPlaces)
+	a.Unasked, a.MoreUnasked = first(a.Artifact.Running[judged:], maxOthers)
+	for _, place := range a.Artifact.Running[:judged] {
 		one, err := a.verdict(p, place)
 		if err != nil {
 			return err
@@ -148,17 +147,17 @@ func (a *artifactPage) loadVerdicts(p *page) error {
 	return nil
 }
 
-func (a *artifactPage) verdict(p *page, at pipelines.ArtifactPlace) (verdict, error) {
-	said := verdict{ArtifactPlace: at}
-	query := url.Values{"environment_name": {at.EnvironmentName}}
-	err := p.Get(request.Target("/asserts/%s/fingerprint/%s/explanation", a.Org, a.Artifact.Fingerprint)+"?"+query.Encode(), &said.ArtifactExplanation)
+func (a *artifactPage) verdict(p *page, place pipelines.ArtifactPlace) (verdict, error) {
+	v := verdict{ArtifactPlace: place}
+	query := url.Values{"environment_name": {place.EnvironmentName}}
+	err := p.Get(request.Target("/asserts/%s/fingerprint/%s/explanation", a.Org, a.Artifact.Fingerprint)+"?"+query.Encode(), &v.ArtifactExplanation)
 	if err != nil {
-		return said, err
+		return v, err
 	}
-	var known deployments.Deployment
-	found, err := p.GetIfThere(request.Target("/deployments/%s/%s/%s", a.Org, at.EnvironmentName, a.Artifact.Fingerprint), &known)
+	var deployment deployments.Deployment
+	found, err := p.GetIfThere(request.Target("/deployments/%s/%s/%s", a.Org, place.EnvironmentName, a.Artifact.Fingerprint), &deployment)
 	if found {
-		said.Deployment = &known
+		v.Deployment = &deployment
 	}
-	return said, err
+	return v, err
 }

@@ -17,25 +17,25 @@ import (
 )
 
 const (
-	// failedSpan is how far back the home page looks for what failed, and maxFailed how much of that it names.
+	// failedSpan is how far back the home page lists failed attestations, and maxFailed how many.
 	failedSpan = week
 	maxFailed  = 10
 	// newestTrails is how many trails the home page lists.
 	newestTrails = 5
-	// expirySpan is how long before a key expires the home page says so.
+	// expirySpan is how long before its expiry the home page shows a key.
 	expirySpan = 14 * 24 * time.Hour
 )
 
-// attention is what needs attention in an organization beside its environments.
+// attention is the part of an organization's home page about everything but its environments.
 type attention struct {
 	// Failed are the newest attestations that are not compliant. MoreFailed is set if there are others.
 	Failed     []*attestation
 	MoreFailed bool
-	// Actions are those of which a target cannot be told.
+	// Actions are those with a target that cannot be notified.
 	Actions []organizations.ActionResponse
 	// Keys are those of the viewer that expire soon.
 	Keys []organizations.ApiKeyListItemResponse
-	// Accounts are the service accounts of which a key expires soon, at most maxFailed of them.
+	// Accounts are the service accounts with a key that expires soon, at most maxFailed of them.
 	Accounts []organizations.ServiceAccount
 	// Trails are the newest.
 	Trails []trail
@@ -46,7 +46,7 @@ type attention struct {
 // Nothing reports whether neither notifications nor keys need attention.
 func (a *attention) Nothing() bool { return len(a.Actions)+len(a.Keys)+len(a.Accounts) == 0 }
 
-// load asks the API for each kind once. What the viewer may not see does not need their attention.
+// load sends one query for each kind. It skips kinds that the viewer may not see.
 func (a *attention) load(p *page, now float64) error {
 	if err := a.loadFailed(p, now); err != nil && !request.IsRefused(err, http.StatusForbidden) {
 		return err

@@ -19,20 +19,17 @@ import (
 )
 
 const (
-	// maxDetails is how many attestations of a page have details: as many as the API gives at once.
+	// maxDetails is how many attestations of a page have details: the API's limit for one request.
 	maxDetails = 200
 	// sectionRows is how many attestations of a trail, or of one artifact of it, a page lists.
 	sectionRows = 50
-)
-
-const (
-	// maxFound is how many lines of what an attestation found a page shows.
+	// maxFound is how many lines of an attestation's findings a page shows.
 	maxFound = 8
 	// maxPayload is how much of a payload a page shows, in bytes of HTML.
 	maxPayload = 16 << 10
 )
 
-// setFound reads what the attestation found, and the payload, from the answer that it was decoded from.
+// setFound sets the findings and the payload, which it reads from the JSON of the attestation.
 func (a *attestation) setFound(answer json.RawMessage) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(answer, &members); err != nil {
@@ -54,36 +51,36 @@ func (a *attestation) setFound(answer json.RawMessage) error {
 // attestation is an attestation as pages show it.
 type attestation struct {
 	attestations.Attestation
-	// Found says in words what it found, nil for types that are shown by their verdict alone.
+	// Found are its findings in words, nil for types that are shown only by their verdict.
 	Found []string `json:"-"`
-	// Payload is what its type judged, or the beginning of it.
+	// Payload is the data that its type judged, or the beginning of them.
 	Payload string `json:"-"`
-	// Logged is where the transparency log has it, nil if it has not.
+	// Logged is its entry in the transparency log, nil if there is none.
 	Logged *request.Logged `json:"-"`
 }
 
-// brief is the attestation without what may be large and tables do not show.
+// brief is the attestation without the members that may be large, which tables do not show.
 func (a attestation) brief() *attestation {
 	a.Payload, a.Description, a.ExternalURLs, a.Annotations, a.UserData, a.AttestationPayload = "", nil, nil, nil, nil, attestations.AttestationPayload{}
 	return &a
 }
 
-// entry is an attestation that a template requires, or that is there.
+// entry is an attestation that was made, or that a template requires.
 type entry struct {
 	resource.AttestationComplianceStatus
-	// Details is nil for what is missing, and for what is beyond maxDetails.
+	// Details is nil for missing attestations, and for those after the first maxDetails.
 	Details *attestation `json:"-"`
-	// Asked is set if the address names this one.
+	// Asked is set if the URL selects this one.
 	Asked bool `json:"-"`
 	// Anchor is set if the entry has an HTML id. An attestation of several artifacts has an entry for each, and
 	// only the first on a page has the id.
 	Anchor bool `json:"-"`
 }
 
-// Missing reports whether nothing was attested.
+// Missing reports whether the attestation was not made.
 func (e *entry) Missing() bool { return e.AttestationID == nil }
 
-// State is the verdict, as the function state of templates takes it.
+// State is the verdict, in the form of the template function state.
 func (e *entry) State() any {
 	if e.Missing() {
 		return "MISSING"
@@ -91,7 +88,6 @@ func (e *entry) State() any {
 	return e.IsCompliant
 }
 
-// failing reports whether the entry keeps its trail from being compliant.
 func (e *entry) failing() bool { return !e.Missing() && e.IsCompliant != nil && !*e.IsCompliant }
 
 // section lists the attestations of a trail itself, or of one of its artifacts.
@@ -100,20 +96,20 @@ type section struct {
 	// More is how many entries are left out.
 	More int
 	Org  string
-	// Flow and Trail are where the evidence is.
+	// Flow and Trail are the location of the evidence.
 	Flow, Trail string
-	// Label says in words what the entries are of.
+	// Label is the trail or artifact in words.
 	Label string
 }
 
-// newSection lists the first entries of a trail or an artifact, as the label says.
 func newSection(label, org, flow, trail string, entries []entry) section {
 	shown, more := first(entries, sectionRows)
 	return section{Entries: shown, More: more, Org: org, Flow: flow, Trail: trail, Label: label}
 }
 
-// mark sets Asked and Anchor of the entries of a page. It reports whether one of them is the attestation asked.
-func mark(asked string, sections ...*section) bool {
+// markEntries sets Asked and Anchor of the entries of a page. It reports whether the selected attestation is among
+// them.
+func markEntries(selected string, sections ...*section) bool {
 	seen := map[string]bool{}
 	for _, section := range sections {
 		for i := range section.Entries {
@@ -121,20 +117,20 @@ func mark(asked string, sections ...*section) bool {
 			if one.Missing() {
 				continue
 			}
-			one.Asked, one.Anchor = *one.AttestationID == asked, !seen[*one.AttestationID]
+			one.Asked, one.Anchor = *one.AttestationID == selected, !seen[*one.AttestationID]
 			seen[*one.AttestationID] = true
 		}
 	}
-	return seen[asked]
+	return seen[selected]
 }
 
-// detail reads what the state of a trail leaves out of its attestations: who made them, when, why. It returns the
-// attestation of the id asked, nil if there is none, and where the transparency log has them and other facts of the
-// page, each kind/id.
-func (p *page) detail(org, asked string, facts []string, sections ...*section) (*attestation, map[string]*request.Logged, error) {
+// loadDetails reads the details of attestations that the status of a trail lacks: who made them, when, why. It returns
+// the selected attestation, nil if there is none, and the transparency log's entries of the attestations and of other
+// facts, by kind/id.
+func (p *page) loadDetails(org, selected string, facts []string, sections ...*section) (*attestation, map[string]*request.Logged, error) {
 	waiting := map[string][]*entry{}
-	if asked != "" {
-		waiting[asked] = nil
+	if selected != "" {
+		waiting[selected] = nil
 	}
 	for _, section := range sections {
 		for i := range section.Entries {
@@ -171,7 +167,7 @@ func (p *page) detail(org, asked string, facts []string, sections ...*section) (
 				return err
 			}
 			one.Logged = entries["attestation/"+one.AttestationID]
-			if one.AttestationID == asked {
+			if one.AttestationID == selected {
 				found = &one
 			}
 			row := one.brief()

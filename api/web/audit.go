@@ -14,25 +14,25 @@ import (
 	"attestry/links"
 )
 
-// auditPage shows an audit, with what was deployed, a sample of that, or numbers.
+// auditPage shows an audit with its population, a sample of it, its totals, or an assessment.
 type auditPage struct {
 	Org   string
 	Audit audits.AuditResponse
-	// Rows are those of the page or of the sample, which is of Size rows and was drawn by Seed.
+	// Rows are those of the page or of the sample, which has Size rows and was picked with Seed.
 	Rows       []population.SampledRow
 	Sampled    bool
 	Size, Seed string
-	// Bundle is the page of the bundle with the sample.
+	// Bundle is the URL of the page of the bundle with the sample.
 	Bundle string
 	Strata []population.Stratum
 	By     string
-	// Finding selects the rows. Findings are all that there are.
+	// Finding selects rows. Findings are its possible values.
 	Finding  string
 	Findings []string
 	Total    int64
 	CSV      string
 	Pager    request.Pager
-	// Totals and Assessed are nil unless they were asked for. Frameworks are those to choose from, once one is.
+	// Totals and Assessed are nil unless they were requested. Frameworks are the choices for an assessment.
 	Totals     *population.Totals
 	Assessed   *audits.AssessmentResponse
 	Frameworks []resource.FileVersion
@@ -61,10 +61,10 @@ func (s *Site) showAudit(p *page) error {
 	return p.Render("audit", shown.Audit.Name, &shown)
 }
 
-// bundlePage shows how far the bundle of an audit is.
+// bundlePage shows the progress of the bundle of an audit.
 type bundlePage struct {
 	Org, Audit string
-	// Again is the query of this page.
+	// Again is the query of this page, for the next look.
 	Again   string
 	Package packages.AuditPackage
 }
@@ -86,7 +86,7 @@ func (a *auditPage) readTotals(p *page, address string) error {
 	return p.Get(p.APIPath, a.Totals)
 }
 
-// readRequirements reads the frameworks, and how far the period meets the one that was chosen.
+// readRequirements reads the frameworks, and the assessment of the period by the selected one.
 func (a *auditPage) readRequirements(p *page, address string) error {
 	a.Assessed = &audits.AssessmentResponse{}
 	if err := p.Get(request.Target("/frameworks/%s", a.Org), &a.Frameworks); err != nil || p.C.Query("framework") == "" {

@@ -16,9 +16,9 @@ type logPage struct {
 	Org    string `json:"-"`
 	Exists bool   `json:"-"` // whether there is a checkpoint
 	proofs.LogResponse
-	// Address is where verifiers read the log.
+	// Address is the URL of the log for verifiers.
 	Address string `json:"-"`
-	// Note is the checkpoint as it is signed. Signers are the names on its signatures: the origin and witnesses.
+	// Note is the signed checkpoint. Signers are the names on its signatures: the origin and witnesses.
 	Note    string   `json:"-"`
 	Signers []string `json:"-"`
 }

@@ -18,7 +18,7 @@ type controlPage struct {
 	Decisions governance.ControlDecisionList
 	// Logged are the entries of the transparency log, by version.
 	Logged map[int]*request.Logged
-	Pagers map[string]request.Pager // by the list
+	Pagers map[string]request.Pager // by list
 }
 
 func (s *Site) showControl(p *page) error {

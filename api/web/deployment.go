@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// weeksShown is how many weeks the page of deployments reaches back.
+	// weeksShown is how many weeks the page of deployments shows.
 	weeksShown = 4
 	week       = 7 * 24 * time.Hour
-	// weekGap keeps a deployment at the turn of two weeks from being counted in both, in seconds.
+	// weekGap, in seconds, prevents that a deployment between two weeks is counted in both.
 	weekGap = 1e-5
 )
 
@@ -30,7 +30,7 @@ type deploymentWeek struct {
 	RolledBack, Changes int
 }
 
-// newWeek sums up the newest deployments between two times, and the total number of them.
+// newWeek sums up the newest deployments between two times.
 func newWeek(from, to float64, found *deployments.DeploymentListResponse) deploymentWeek {
 	week := deploymentWeek{From: from, To: to, Count: found.TotalCount}
 	var leads []float64
@@ -60,7 +60,7 @@ type deploymentsPage struct {
 	Weeks            []deploymentWeek // oldest first
 	Found            deployments.DeploymentListResponse
 	Pager            request.Pager
-	// MostCount and LongestLead are the greatest numbers of a week, at least 1.
+	// MostCount and LongestLead are the maximum of a week, at least 1.
 	MostCount   int64
 	LongestLead float64
 }
@@ -89,19 +89,19 @@ func (s *Site) showDeployments(p *page) error {
 	return p.Render("deployments", "Deployments", &shown)
 }
 
-// deploymentsBetween asks for the newest deployments between two times, to one environment if the page is of one.
-func (p *page) deploymentsBetween(from, to float64, most int) string {
-	query := url.Values{"start_ts": {fixed(from)}, "end_ts": {fixed(to)}, "per_page": {strconv.Itoa(most)}}
+// deploymentsBetween is the target for the newest deployments between two times, to one environment if the query has
+// one.
+func (p *page) deploymentsBetween(from, to float64, perPage int) string {
+	query := url.Values{"start_ts": {formatSeconds(from)}, "end_ts": {formatSeconds(to)}, "per_page": {strconv.Itoa(perPage)}}
 	if environment := p.C.Query("environment"); environment != "" {
 		query.Set("env_name", environment)
 	}
 	return request.Target("/deployments/%s", p.Org()) + "?" + query.Encode()
 }
 
-func fixed(seconds float64) string { return strconv.FormatFloat(seconds, 'f', 6, 64) }
+func formatSeconds(seconds float64) string { return strconv.FormatFloat(seconds, 'f', 6, 64) }
 
-// deploymentWeeks asks for each week: the API has no statistics of an organization. Their number does not
-// depend on how much is deployed.
+// deploymentWeeks sends one query for each week, as the API has no statistics of an organization.
 func (p *page) deploymentWeeks(end float64) ([]deploymentWeek, error) {
 	weeks := make([]deploymentWeek, 0, weeksShown)
 	for back := weeksShown; back > 0; back-- {

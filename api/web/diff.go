@@ -11,7 +11,7 @@ import (
 	"attestry/api/web/view"
 )
 
-// difference is an artifact that does not run alike by two snapshots. Change says in words what is different.
+// difference is an artifact whose instances differ between two snapshots. Change is the difference in words.
 type difference struct {
 	snapshots.ArtifactInfo
 	Change string
@@ -21,11 +21,11 @@ type difference struct {
 type diffPage struct {
 	Org         string
 	Environment environment
-	// From and To are what the form is filled in with.
+	// From and To are the values of the form.
 	From, To string
-	// Failed says why there is nothing to show, "" if there is.
+	// Failed is the error of the API, "" for none.
 	Failed string
-	// First and Second are the snapshots that are compared, and FirstLink and SecondLink their pages.
+	// First and Second are the compared snapshots, FirstLink and SecondLink their pages.
 	First, Second         string
 	FirstLink, SecondLink string
 	Unchanged             int
@@ -52,7 +52,8 @@ func (s *Site) showDiff(p *page) error {
 	return p.Render("diff", "What changed in "+shown.Environment.Name, shown)
 }
 
-// findEnvironment asks for the environment in the path. If it was renamed, it redirects to the new name, and moved is true.
+// findEnvironment reads the environment in the path. If it was renamed, it redirects to the new name, and moved is
+// true.
 func (p *page) findEnvironment(into *environment) (moved bool, err error) {
 	name := p.Parameter("environment")
 	if err := p.Get(request.Target("/environments/%s/%s", p.Org(), name), into); err != nil || into.Name == name {
@@ -61,20 +62,19 @@ func (p *page) findEnvironment(into *environment) (moved bool, err error) {
 	return true, p.Redirect(into.Name)
 }
 
-// snappish names a snapshot as the API does. A number or what else picks a snapshot is of the
-// environment of the page; all else names another environment.
-func snappish(environment, asked string) string {
-	asked = strings.TrimSpace(asked)
-	if _, err := strconv.ParseUint(asked, 10, 63); err == nil {
-		return environment + "#" + asked
+// snappish returns the API's form of a snapshot expression. Without an environment it is of the page's environment.
+func snappish(environment, expression string) string {
+	expression = strings.TrimSpace(expression)
+	if _, err := strconv.ParseUint(expression, 10, 63); err == nil {
+		return environment + "#" + expression
 	}
-	if asked == "" || strings.ContainsAny(asked[:1], "#~@") {
-		return environment + asked
+	if expression == "" || strings.ContainsAny(expression[:1], "#~@") {
+		return environment + expression
 	}
-	return asked
+	return expression
 }
 
-// load reads the comparison. What runs alike by both is only counted.
+// load reads the comparison. Unchanged artifacts are only counted.
 func (d *diffPage) load(p *page) error {
 	var answer snapshots.EnvironmentDiffResponse
 	if err := p.Get(p.APIPath, &answer); err != nil {
@@ -103,7 +103,7 @@ func (d *diffPage) add(part snapshots.DiffItem, describe func(*snapshots.Artifac
 	}
 }
 
-// snapshotPage is the page of the snapshot environment#number.
+// snapshotPage is the URL of the page of a snapshot, given as environment#number.
 func snapshotPage(org, id string) string {
 	name, digits, _ := strings.Cut(id, "#")
 	number, err := strconv.ParseInt(digits, 10, 64)

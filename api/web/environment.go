@@ -30,18 +30,18 @@ type environmentPage struct {
 	// Snapshot is nil before the first one.
 	Snapshot       *snapshot.Snapshot
 	Filter         snapshot.Filter
-	Older, Newer   string // addresses of other parts of the list
-	Previous, Next string // addresses of other snapshots
+	Older, Newer   string // URLs of other parts of the list
+	Previous, Next string // URLs of other snapshots
 	History        []snapshots.GetSnapshotListItem
-	// LastGreen is the last compliant snapshot in the history before the one that is shown, nil if there is none.
+	// LastGreen is the last compliant snapshot in the history before the shown one, nil if there is none.
 	LastGreen *snapshots.GetSnapshotListItem
 	Diff      string
-	// Logged is where the transparency log has the snapshot, nil if it has not.
+	// Logged is the snapshot's entry in the transparency log, nil if there is none.
 	Logged  *request.Logged
 	Refused refusedWorkloads
 }
 
-// refusedWorkloads are the newest of those that a cluster was refused, warned of, or admitted for a reason.
+// refusedWorkloads are the newest admission decisions: workloads refused, admitted with a warning or by break-glass.
 type refusedWorkloads struct {
 	admission.AdmissionRecordPage
 	Total int `json:"total_count"`
@@ -63,7 +63,7 @@ func (s *Site) showEnvironment(p *page) error {
 // load reads the snapshot and the history.
 func (e *environmentPage) load(p *page) error {
 	name, number := e.Environment.Name, p.Parameter("snapshot")
-	if number == "" && e.Environment.Type == string(evidence.K8S) { // with its latest state
+	if number == "" && e.Environment.Type == string(evidence.K8S) { // only the current state shows admissions
 		if err := p.Get(request.Target("/environments/%s/%s/admissions?per_page=10", e.Org, name), &e.Refused); err != nil {
 			return err
 		}
@@ -74,7 +74,7 @@ func (e *environmentPage) load(p *page) error {
 		return err
 	}
 	if len(e.History) == 0 && number == "" {
-		return nil // nothing was reported yet
+		return nil // no report was processed yet
 	}
 	read := &snapshot.Snapshot{}
 	if err := p.Read(p.APIPath, func(content io.Reader) error { return read.Decode(content, e.Org, &e.Filter) }); err != nil {
@@ -82,13 +82,13 @@ func (e *environmentPage) load(p *page) error {
 	}
 	e.Snapshot = read
 	e.link()
-	own := fmt.Sprintf("snapshot/%s:%d", name, read.Index)
-	entries, err := p.Logged(e.Org, []string{own})
-	e.Logged = entries[own]
+	fact := fmt.Sprintf("snapshot/%s:%d", name, read.Index)
+	entries, err := p.Logged(e.Org, []string{fact})
+	e.Logged = entries[fact]
 	return err
 }
 
-// link sets the addresses of what is beside the page.
+// link sets LastGreen and the links to other pages.
 func (e *environmentPage) link() {
 	at := func(number int64) string { return view.Pages.Snapshot(e.Org, e.Environment.Name, number) }
 	here := e.Snapshot
@@ -113,7 +113,7 @@ func (e *environmentPage) link() {
 	}
 }
 
-// filter is what artifacts the query selects. What it cannot select by does not count.
+// filter returns the filter of the query. It ignores values that are not valid.
 func (p *page) filter() snapshot.Filter {
 	from, err := strconv.ParseUint(p.C.Query("from"), 10, 31)
 	if err != nil {
@@ -150,14 +150,13 @@ func (s *Site) showEvents(p *page) error {
 }
 
 const (
-	// sparklineSpan is how far back a sparkline reaches, and sparklineInterval how the API calls that.
+	// sparklineSpan is the time that a sparkline covers, and sparklineInterval the same as a query parameter.
 	sparklineSpan     = 30 * 24 * time.Hour
 	sparklineInterval = "@{30.days.ago}..NOW"
-	// maxSparkline is how many snapshots a sparkline shows, the newest of them. The API reads 100 of them at a time.
+	// maxSparkline is how many snapshots a sparkline shows, the newest. The API reads 100 at a time.
 	maxSparkline = 1000
 )
 
-// showSparkline draws when an environment was compliant.
 func (s *Site) showSparkline(p *page) error {
 	name, now := p.Parameter("environment"), evidence.Seconds(s.Clock())
 	var history []snapshots.GetSnapshotListItem
@@ -174,7 +173,6 @@ func (s *Site) showSparkline(p *page) error {
 	return p.C.Send(chart.Sparkline(chart.Words(name, spans, maxSparkline), now-sparklineSpan.Seconds(), now, spans))
 }
 
-// verdictOf is how a chart draws the state of a snapshot.
 func verdictOf(state *bool) chart.Verdict {
 	switch {
 	case state == nil:

@@ -16,14 +16,14 @@ import (
 	"attestry/api/web/view"
 )
 
-// maxEvaluated is how many sentences explain one artifact of a dry run.
+// maxEvaluated is how many explanations of one artifact the result of a dry run shows.
 const maxEvaluated = 5
 
-// evaluation is what a file would change in an environment.
+// evaluation is the result of a dry run of a policy file in an environment.
 type evaluation struct {
-	// Changes count artifacts by what would become of them, as the API calls it.
+	// Changes counts artifacts by the API's kind of change.
 	Changes map[string]int
-	// Shown are artifacts that would not be compliant or would change, the first ones of Told.
+	// Shown are the first of the artifacts that would change or not be compliant. Told is the number of all.
 	Shown []governance.EvaluatedArtifact
 	Told  int
 }
@@ -45,7 +45,7 @@ func (p *page) newEvaluation() (evaluationPage, error) {
 	if err := p.getPolicy(&stored, p.Parameter("policy")); err != nil {
 		return evaluationPage{}, err
 	}
-	p.APIPath = "" // nothing that can be read answers the same
+	p.APIPath = "" // no GET of the API has this answer
 	return evaluationPage{Org: p.Org(), Policy: stored.Name, Environments: stored.Environments}, nil
 }
 
@@ -58,8 +58,8 @@ func (s *Site) showEvaluation(p *page) error {
 	return p.renderEvaluation(&shown)
 }
 
-// evaluatePolicy shows what the file of the form would say of what runs in an environment. Where the
-// policy is attached, the file counts as its next version; elsewhere it is one more policy.
+// evaluatePolicy shows the verdict of the form's file on the running artifacts of an environment. If the policy is
+// attached there, the file counts as its next version, else as an additional policy.
 func (s *Site) evaluatePolicy(p *page) error {
 	shown, err := p.newEvaluation()
 	if err != nil {
@@ -67,7 +67,7 @@ func (s *Site) evaluatePolicy(p *page) error {
 	}
 	shown.Environment = strings.TrimSpace(p.C.FormValue("environment"))
 	file, err := p.C.FormFile("policy_file")
-	if err != nil { // the form has none, or is of another kind
+	if err != nil { // the form has no file, or is not multipart
 		shown.Failed = "Please choose a file."
 		p.C.Status(http.StatusBadRequest)
 		return p.renderEvaluation(&shown)
@@ -96,7 +96,7 @@ func (p *page) renderEvaluation(shown *evaluationPage) error {
 	return p.Render("evaluation", "Try a file for "+shown.Policy, shown)
 }
 
-// evaluationQuery is the form as the API takes it.
+// evaluationQuery converts the form to the API's.
 func evaluationQuery(shown *evaluationPage, file *multipart.FileHeader) (server.PageQuery, error) {
 	data := map[string]string{"environment_name": shown.Environment}
 	if slices.Contains(shown.Environments, shown.Environment) {
@@ -116,7 +116,7 @@ func evaluationQuery(shown *evaluationPage, file *multipart.FileHeader) (server.
 	return query, err
 }
 
-// decode reads what came out, and keeps what a page shows.
+// decode reads the result, and keeps only what a page shows.
 func (e *evaluation) decode(content io.Reader) error {
 	decoder := jsonstream.NewDecoder(content)
 	var leftOut map[string]int
@@ -145,7 +145,7 @@ func (e *evaluation) decodeArtifact(decoder *jsonstream.Decoder) error {
 	var more int
 	one.Explanation, more = first(one.Explanation, maxEvaluated)
 	one.LeftOut += more
-	one.Explanation = slices.Clone(one.Explanation) // so that the others can be freed
+	one.Explanation = slices.Clone(one.Explanation) // frees the others
 	e.Shown = append(e.Shown, one)
 	return nil
 }

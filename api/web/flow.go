@@ -14,8 +14,8 @@ const maxRequirements = 100
 
 type flowsPage struct {
 	Org  string `json:"-"`
-	Name string `json:"-"` // what names are searched for
-	// Refused is why the API does not search for the name, "" if it does.
+	Name string `json:"-"` // the text searched for in names
+	// Refused is the API's error for the search, "" for none.
 	Refused    string                `json:"-"`
 	Flows      []pipelines.FlowList  `json:"data"`
 	Pagination server.PaginationInfo `json:"pagination"`
@@ -72,10 +72,10 @@ func (s *Site) showFlow(p *page) error {
 	return p.Render("flow", shown.Flow.Name, &shown)
 }
 
-// required is what a template requires.
+// required lists the requirements of a template.
 type required struct {
 	Rows []requirement
-	// Total is how many requirements there are, also of those that are not in Rows.
+	// Total counts all requirements, not only Rows.
 	Total int
 	// Unread is set if the template cannot be read.
 	Unread bool
@@ -86,12 +86,11 @@ type requirement struct {
 	Artifact string // "" for the trail itself
 	Name     string
 	Type     string
-	// Approved and Separated tell whether it asks for independent approval or for the separation of duties.
+	// Approved and Separated are set if it requires independent approval or separation of duties.
 	Approved, Separated bool
 }
 
-// read takes the text of a template. The service has accepted it once; should it not any more, people
-// still have the text.
+// read parses a template. If a stored template is no longer valid, the page shows only its text.
 func (r *required) read(text string) {
 	parsed, err := template.Parse([]byte(text))
 	if err != nil {

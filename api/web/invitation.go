@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// invitations begins the paths of the pages of invitations. Visitors need not see the organization.
+	// invitations is the prefix of the paths of invitations, outside the organization, which visitors need not see.
 	invitations    = "/-/invitations/"
 	invitationPath = invitations + ":inviting/:secret"
 )
@@ -23,11 +23,10 @@ const (
 type invitationPage struct {
 	Inviting, Role, Inviter string
 	ExpiresAt               float64
-	// Viewer is who is signed in, "" for nobody. Login and SignIn are where others go.
+	// Viewer is the signed-in user, "" for none. Login and SignIn are links for others.
 	Viewer, Login, SignIn string
 }
 
-// showInvitation shows who invites a visitor to what.
 func (s *Site) showInvitation(p *page) error {
 	inviting := p.Parameter("inviting")
 	found, err := s.Identities.Invitation(p.C.UserContext(), inviting, evidence.Secret(p.Parameter("secret")))
@@ -47,7 +46,7 @@ func (s *Site) showInvitation(p *page) error {
 	return p.Render("invitation", "Invitation", &shown)
 }
 
-// acceptInvitation makes whoever is signed in a member.
+// acceptInvitation makes the signed-in user a member.
 func (s *Site) acceptInvitation(p *page) (err error) {
 	if p.Viewer, err = s.sessions.Principal(p.C); err != nil {
 		return err
@@ -65,8 +64,8 @@ func (s *Site) acceptInvitation(p *page) (err error) {
 	return p.C.Redirect(view.Pages.Organization(inviting), http.StatusSeeOther)
 }
 
-// addInvited makes a user of somebody whom the identity provider names, if the page that they come from is that of an
-// invitation that can be accepted; else it is evidence.NotFound.
+// addInvited adds the user whom the identity provider names, if they come from the page of a valid invitation.
+// Otherwise it returns evidence.NotFound.
 func (s *Site) addInvited(p *page, name, from string) error {
 	link, _ := strings.CutPrefix(from, invitations)
 	inviting, secret, _ := strings.Cut(link, "/")

@@ -11,8 +11,8 @@ import (
 	"attestry/evidence"
 )
 
-// silentAfter is how long a reporter may say nothing before its environment is shown as silent. They
-// report every minute.
+// silentAfter is the time without a report after which an environment is shown as silent. Reporters report every
+// minute.
 const silentAfter = 15 * time.Minute
 
 type environment struct {
@@ -21,7 +21,7 @@ type environment struct {
 	Silent bool `json:"-"`
 }
 
-// prepare sets the members that are not in the answer of the API.
+// prepare sets the members that the answer of the API lacks.
 func (e *environment) prepare(now time.Time) {
 	if e.Type != "logical" && e.LastReportedAt != nil {
 		e.Silent = now.Sub(time.UnixMilli(int64(*e.LastReportedAt*1000))) > silentAfter
@@ -30,14 +30,14 @@ func (e *environment) prepare(now time.Time) {
 
 type organizationPage struct {
 	Org string
-	// Red and Silent count the environments that somebody has to look at, of Total.
+	// Red and Silent count the environments that need attention, of Total.
 	Red, Silent, Total int
 	Environments       []environment
 	Pager              request.Pager
 	Attention          attention
 }
 
-// showHome redirects to the default organization of a person, or to the list of organizations.
+// showHome redirects to the viewer's default organization, or to the list of organizations.
 func (s *Site) showHome(p *page) error {
 	org, err := s.Identities.DefaultOrganization(p.C.UserContext(), p.Viewer)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *Site) showHome(p *page) error {
 	return p.C.Redirect(address, http.StatusSeeOther)
 }
 
-// organizationsPage lists the organizations of whoever is signed in.
+// organizationsPage lists the organizations of the viewer.
 type organizationsPage struct {
 	Organizations []string
 	Pager         request.Pager
@@ -91,7 +91,7 @@ func (s *Site) showOrganization(p *page) error {
 	return p.Render("organization", shown.Org, &shown)
 }
 
-// The ranks of environments. What somebody has to look at comes first.
+// The ranks of environments. Those that need attention come first.
 const (
 	rankRed = iota
 	rankSilent

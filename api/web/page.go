@@ -8,17 +8,16 @@ import (
 	"attestry/evidence"
 )
 
-// policy is what browsers may do on a page: nothing that the service itself does not send.
+// policy is the Content-Security-Policy of pages: browsers load only from the service.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// page is a page that is being made.
 type page struct {
 	*Site
 	*request.Request
 }
 
-// show has a handler make a page, and shows what went wrong with it.
+// show returns the handler of a page. It shows errors as a page, too.
 func (s *Site) show(serve func(*page) error) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		c.Set(fiber.HeaderContentSecurityPolicy, policy)
@@ -35,8 +34,8 @@ func (s *Site) show(serve func(*page) error) fiber.Handler {
 	}
 }
 
-// signedIn is show for pages that only people see who are signed in. Others sign in first. Where no
-// organization can be, other addresses of the service begin so.
+// signedIn is show for pages that need a signed-in user. Others sign in first. Paths that do not begin with a valid
+// organization name are left to later handlers.
 func (s *Site) signedIn(serve func(*page) error) fiber.Handler {
 	shown := s.show(func(p *page) error {
 		var err error

@@ -12,19 +12,19 @@ import (
 )
 
 const (
-	// maxFile and maxColumn are how long a policy's file is shown, alone and beside another one, in bytes of the page.
+	// maxFile and maxColumn bound the shown part of a policy's file, alone and in a comparison, in bytes of HTML.
 	maxFile   = 64 << 10
 	maxColumn = 32 << 10
-	// maxUsers is how many environments are named that use a policy.
+	// maxUsers is how many environments that use a policy are listed.
 	maxUsers = 50
-	// maxDescription is how long a description is shown on the page of what it describes.
+	// maxDescription bounds the shown part of a description, in bytes of HTML.
 	maxDescription = 8 << 10
 )
 
-// policyVersion is a version of a policy. Most are shown without their files.
+// policyVersion is a version of a policy, in lists without its file.
 type policyVersion struct {
 	governance.VersionedPolicy
-	// Truncated is set if only the beginning of the file is here.
+	// Truncated is set if only the beginning of the file is shown.
 	Truncated bool `json:"-"`
 }
 
@@ -35,7 +35,7 @@ func (v *policyVersion) truncate(limit int) {
 	v.Truncated = v.PolicyYAML != whole
 }
 
-// storedPolicy is what pages show of a policy.
+// storedPolicy has the members of a policy that pages show.
 type storedPolicy struct {
 	Name         string
 	Description  string
@@ -81,7 +81,7 @@ func (s *Site) showPolicies(p *page) error {
 type policyPage struct {
 	Org    string
 	Policy storedPolicy
-	// File is the newest version; instead of it Left and Right are compared if the query has both.
+	// File is the newest version. If the query has Left and Right, they are compared instead.
 	File        *policyVersion
 	Compared    bool
 	Left, Right comparedVersion
@@ -95,7 +95,7 @@ type policyPage struct {
 	JSON   string
 }
 
-// comparedVersion is one of two versions beside each other. Version is nil if there is none of the number.
+// comparedVersion is one of two compared versions. Version is nil if the number does not exist.
 type comparedVersion struct {
 	Number  int
 	Version *policyVersion
@@ -132,7 +132,7 @@ func (p *page) getPolicy(into *storedPolicy, name string, wanted ...int) error {
 	return p.Read(p.APIPath, func(content io.Reader) error { return into.decode(jsonstream.NewDecoder(content)) })
 }
 
-// arrange chooses what the page has room for.
+// arrange selects and truncates what the page shows.
 func (s *policyPage) arrange(p *page) {
 	stored := &s.Policy
 	stored.Description = view.Cut(stored.Description, maxDescription)
@@ -153,7 +153,7 @@ func (s *policyPage) arrange(p *page) {
 	s.File.truncate(maxFile)
 }
 
-// decode reads a policy. It may have many versions with long files and comments, which are not kept.
+// decode reads a policy. Files and long comments of its versions, which may be many, are not kept.
 func (s *storedPolicy) decode(decoder *jsonstream.Decoder) error {
 	err := decoder.Object(map[string]any{
 		"name": &s.Name, "description": &s.Description, "last_modified_at": &s.ModifiedAt, "consuming_envs": &s.Environments,

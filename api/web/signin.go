@@ -16,17 +16,17 @@ import (
 type signInForm struct {
 	Next   string
 	Failed string // why the last attempt failed, "" before the first
-	Login  string // where people go who sign in with the identity provider, "" if there is none
+	Login  string // the link to sign in with the identity provider, "" if there is none
 }
 
 func (s *Site) showSignIn(p *page) error {
 	if _, err := s.sessions.Principal(p.C); err == nil {
 		return p.C.Redirect(nextOf(p.C.Query("next")), http.StatusSeeOther)
 	}
-	return p.askForKey("")
+	return p.renderSignIn("")
 }
 
-func (p *page) askForKey(failed string) error {
+func (p *page) renderSignIn(failed string) error {
 	form := signInForm{Next: nextOf(p.C.Query("next", p.C.FormValue("next"))), Failed: failed}
 	if p.Login != nil {
 		form.Login = loginPath + "?next=" + url.QueryEscape(form.Next)
@@ -34,7 +34,7 @@ func (p *page) askForKey(failed string) error {
 	return p.Render("signin", "Sign in", form)
 }
 
-// signIn signs a person in with an API key. Keys of service accounts are for programs.
+// signIn signs a user in with an API key. Keys of service accounts, which are for programs, are refused.
 func (s *Site) signIn(p *page) error {
 	secret, from := strings.TrimSpace(p.C.FormValue("key")), server.RequestOf(p.C.UserContext()).From
 	principal, err := s.Identities.Authenticate(p.C.UserContext(), secret)
@@ -42,12 +42,12 @@ func (s *Site) signIn(p *page) error {
 	switch {
 	case evidence.CodeOf(err) == evidence.Unauthorized:
 		p.C.Status(http.StatusUnauthorized)
-		return p.askForKey("This API key is not valid.")
+		return p.renderSignIn("This API key is not valid.")
 	case err != nil:
 		return err
 	case !principal.IsUser():
 		p.C.Status(http.StatusForbidden)
-		return p.askForKey("This is the API key of a service account. Please sign in with a key of your own.")
+		return p.renderSignIn("This is the API key of a service account. Please sign in with a key of your own.")
 	}
 	if err := s.sessions.Begin(p.C, identity.Session{KeyHash: evidence.HashAPIKey(secret)}); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (s *Site) signOut(p *page) error {
 	return p.C.Redirect("/signin", http.StatusSeeOther)
 }
 
-// nextOf is where people go once they are signed in: to a path of this site, or else home.
+// nextOf returns the path to redirect to after signing in: the one sent, if it is on this site, or else the home page.
 func nextOf(sent string) string {
 	if !strings.HasPrefix(sent, "/") || strings.HasPrefix(sent, "//") || strings.ContainsAny(sent, "\\\r\n\t") {
 		return "/"
@@ -73,13 +73,12 @@ func nextOf(sent string) string {
 }
 
 const (
-	// loginPath is where people go who sign in with the identity provider.
+	// loginPath redirects to the identity provider.
 	loginPath = "/signin/oidc"
-	// CallbackPath is where the identity provider sends them back to.
+	// CallbackPath is the redirect URI of the identity provider.
 	CallbackPath = "/signin/oidc/callback"
 )
 
-// beginLogin sends a browser to the identity provider.
 func (s *Site) beginLogin(p *page) error {
 	attempt := oidc.NewAttempt()
 	address, err := s.Login.Address(p.C.UserContext(), attempt)
@@ -90,7 +89,7 @@ func (s *Site) beginLogin(p *page) error {
 	return p.C.Redirect(address, http.StatusSeeOther)
 }
 
-// endLogin signs a person in whom the identity provider has sent back.
+// endLogin signs in a user who returns from the identity provider.
 func (s *Site) endLogin(p *page) error {
 	kept := s.sessions.Attempt(p.C)
 	name, err := s.Login.Redeem(p.C.UserContext(), kept.Attempt, p.C.Query("state"), p.C.Query("code"))

@@ -1,7 +1,6 @@
-// Package web serves the pages for people. They show what the API answers, and nothing else.
+// Package web serves the pages for people. They show only answers of the API.
 //
-// A type with JSON members is what pages show of an answer where the type of the operation itself is more than that, and a type
-// named …Page is what a template is given.
+// Types with JSON members hold the part of an answer that pages show. Types named …Page are the data of a template.
 package web
 
 import (
@@ -29,30 +28,30 @@ import (
 // maxForm bounds a form, in bytes: a policy file of the largest size fits.
 const maxForm = server.Mebibyte + 64<<10
 
-// API answers the operations that pages show.
+// API serves the pages and answers their queries.
 type API interface {
 	// ServePage serves a path for people.
 	ServePage(method, path string, serve ...fiber.Handler)
-	// ServeOtherPages answers browsers at unknown addresses.
+	// ServeOtherPages answers browsers at unknown paths.
 	ServeOtherPages(serve fiber.Handler)
-	// ReadForm reads the form that a page sends, of at most limit bytes.
+	// ReadForm reads the form of a page, of at most limit bytes.
 	ReadForm(c *fiber.Ctx, limit int64) error
 	request.API
 }
 
-// Options are what the pages are made of.
+// Options are the dependencies of a Site.
 type Options struct {
 	Links      links.Links
 	Identities *tenancy.Tenancy
 	Storage    *sessions.Sessions
-	// Attempts limits wrong keys; nil for no limit.
+	// Attempts limits attempts with wrong keys; nil for no limit.
 	Attempts *limits.Attempts
-	// Login signs people in with an identity provider; nil for none.
+	// Login is the login with an identity provider; nil for none.
 	Login *oidc.Login
 	Clock evidence.Clock
 }
 
-// Site is all pages.
+// Site serves all pages.
 type Site struct {
 	Options
 	api       API
@@ -60,7 +59,7 @@ type Site struct {
 	templates *view.Templates
 }
 
-// New makes the pages. Mount has the server serve them.
+// New makes a Site. Mount registers its pages.
 func New(options Options) (*Site, error) {
 	made, err := view.New(options.Clock, template.FuncMap{
 		"states": func() map[string]string { return snapshot.States },
@@ -70,7 +69,7 @@ func New(options Options) (*Site, error) {
 	return &Site{Options: options, sessions: sessions, templates: made}, err
 }
 
-// Mount has api serve the pages. Its other paths must be registered before.
+// Mount registers the pages with api, whose other paths must be registered before.
 func (s *Site) Mount(api API) {
 	s.api = api
 	for _, asset := range view.Assets {
@@ -103,7 +102,7 @@ func (s *Site) Mount(api API) {
 	api.ServeOtherPages(s.show(s.showUnknown))
 }
 
-// readForm reads a form that a page of this site has sent. The largest one has a policy file.
+// readForm reads a form of this site's pages.
 func readForm(p *page) error {
 	if err := p.sessions.CheckForm(p.C); err != nil {
 		return err
@@ -114,7 +113,7 @@ func readForm(p *page) error {
 	return p.C.Next()
 }
 
-// ofRequest makes a page that needs nothing but its request one of the site.
+// ofRequest adapts a page that needs only its request.
 func ofRequest(show func(*request.Request) error) func(*page) error {
 	return func(p *page) error { return show(p.Request) }
 }
@@ -124,7 +123,7 @@ type route struct {
 	show func(*page) error
 }
 
-// pages lists the pages that only people see who are signed in.
+// pages lists the pages that need a signed-in user.
 func (s *Site) pages() []route {
 	return []route{
 		{"/", s.showHome},
@@ -158,10 +157,10 @@ func (s *Site) pages() []route {
 	}
 }
 
-// Principal returns who is signed in, or an evidence.Unauthorized error. It is what the API asks.
+// Principal returns the signed-in user, or an evidence.Unauthorized error. It is the Session of server.Deps.
 func (s *Site) Principal(c *fiber.Ctx) (evidence.Principal, error) { return s.sessions.Principal(c) }
 
-// showUnknown shows that there is no page at an address, with a search for people who are signed in.
+// showUnknown answers an unknown path, with the search for signed-in users.
 func (s *Site) showUnknown(p *page) error {
 	var err error
 	if p.Viewer, err = s.sessions.Principal(p.C); err != nil && !errors.Is(err, session.ErrSignedOut) {

@@ -21,14 +21,14 @@ import (
 )
 
 const (
-	// maxEventReads is how often a timeline reads 100 events, the newest first.
+	// maxEventReads is how many pages of 100 events a timeline reads, newest first.
 	maxEventReads = 3
-	// maxRan is how many artifacts a timeline has. Those of its events come first.
+	// maxRan is how many artifacts a timeline has. Those with events come first.
 	maxRan = 500
 )
 
-// ranArtifact is an artifact with the times in which it ran with one verdict, oldest first. Their index is that of the
-// snapshot with which they began, 0 if they began before what is shown.
+// ranArtifact is an artifact with its runs, oldest first: periods in which it ran with one verdict. The index of a run
+// is that of its first snapshot, 0 if it began before the axis.
 type ranArtifact struct {
 	Name, Fingerprint, Flow string
 	Runs                    []snapshots.GetSnapshotListItem
@@ -38,13 +38,13 @@ type ranArtifact struct {
 type timelinePage struct {
 	Org, Name   string
 	Environment environment
-	Days        int // until now, 0 for another time
+	Days        int // until now, 0 for another period
 	Axis        chart.Axis
-	// Known and Until are from when on and until when it is known what ran.
+	// Known and Until bound the time for which the running artifacts are known.
 	Known, Until float64
-	// Fault says why the time that was asked for is not shown, "" if it is.
+	// Fault is why the requested period is not shown, "" if it is.
 	Fault string
-	// Cut is set if the axis begins later than was asked for, as there are too many events.
+	// Cut is set if the axis begins later than requested, as there are too many events.
 	Cut       bool
 	Artifacts []*ranArtifact
 	More      int // how many artifacts are left out
@@ -58,7 +58,7 @@ func (s *Site) showTimeline(p *page) error {
 		return err
 	}
 	t.Environment.prepare(s.Clock())
-	t.ask(p, evidence.Seconds(s.Clock()))
+	t.setAxis(p, evidence.Seconds(s.Clock()))
 	if t.Until = t.Axis.To; t.Environment.Silent {
 		t.Until = min(t.Until, *t.Environment.LastReportedAt)
 	}
@@ -76,9 +76,9 @@ func (s *Site) showTimeline(p *page) error {
 	return p.Render("timeline", "Timeline of "+t.Environment.Name, &t)
 }
 
-// ask reads which time the query asks for: between two moments, or a number of days until now. It begins with a second, as
-// the API finds snapshots by the second.
-func (t *timelinePage) ask(p *page, now float64) {
+// setAxis sets the axis to the requested period: between two times, or a number of days until now. It begins at a full
+// second, as the API finds snapshots by the second.
+func (t *timelinePage) setAxis(p *page, now float64) {
 	from, wrong := time.Parse(form.TimeLayout, p.C.Query("from"))
 	to, alsoWrong := time.Parse(form.TimeLayout, p.C.Query("to"))
 	t.Axis = chart.Axis{From: float64(from.Unix()), To: min(float64(to.Unix()), now)}
@@ -98,10 +98,10 @@ func (t *timelinePage) ask(p *page, now float64) {
 	t.Axis = chart.Axis{From: math.Floor(now) - float64(t.Days)*24*time.Hour.Seconds(), To: now}
 }
 
-// load reads the newest events, and the snapshot that was in force before them.
+// load reads the newest events, and the snapshot before them.
 func (t *timelinePage) load(p *page) error {
 	p.APIPath = request.Target("/environments/%s/%s/events", t.Org, t.Environment.Name) + "?" +
-		url.Values{"per_page": {"100"}, "start_ts": {fixed(t.Axis.From)}, "end_ts": {fixed(t.Axis.To)}}.Encode()
+		url.Values{"per_page": {"100"}, "start_ts": {formatSeconds(t.Axis.From)}, "end_ts": {formatSeconds(t.Axis.To)}}.Encode()
 	var events []snapshots.GetEnvironmentEventResponse // newest first
 	for number, last := 1, 1; number <= last && !t.Cut; number++ {
 		var found []snapshots.GetEnvironmentEventResponse
@@ -127,14 +127,14 @@ func (t *timelinePage) load(p *page) error {
 		}
 	}
 	for _, one := range slices.Backward(events) {
-		if ran := t.found[one.SHA256]; ran != nil && one.ReportedAt > t.Axis.From { // the snapshot has what happened before
+		if ran := t.found[one.SHA256]; ran != nil && one.ReportedAt > t.Axis.From { // earlier events are in the snapshot
 			ran.add(&one, t.Until)
 		}
 	}
 	return err
 }
 
-// decode reads what ran when the time began.
+// decode reads the snapshot at the beginning of the axis.
 func (t *timelinePage) decode(content io.Reader) error {
 	decoder := jsonstream.NewDecoder(content)
 	return decoder.Object(map[string]any{"artifacts": func() error {
@@ -142,7 +142,7 @@ func (t *timelinePage) decode(content io.Reader) error {
 		if err := decoder.Decode(&one); err != nil || one.Exited() {
 			return err
 		}
-		flows := append(one.Flows, snapshot.ArtifactFlow{}) // which stands for no flow
+		flows := append(one.Flows, snapshot.ArtifactFlow{}) // the zero one means no flow
 		if ran := t.artifact(one.Name, one.Fingerprint, flows[0].Name); ran != nil {
 			ran.Runs = []snapshots.GetSnapshotListItem{{From: t.Known, To: t.Until, State: one.Compliant}}
 		}
@@ -150,7 +150,7 @@ func (t *timelinePage) decode(content io.Reader) error {
 	}})
 }
 
-// artifact is the one of a fingerprint, nil if it is left out.
+// artifact returns or adds the artifact of a fingerprint, nil if it is left out.
 func (t *timelinePage) artifact(name, fingerprint, flow string) *ranArtifact {
 	known := t.found[fingerprint]
 	if known != nil || !strings.Contains(strings.ToLower(name), strings.ToLower(t.Name)) {
@@ -165,10 +165,11 @@ func (t *timelinePage) artifact(name, fingerprint, flow string) *ranArtifact {
 	return known
 }
 
-// add ends the last run with an event, and begins the next one, which lasts until it is known no more.
-func (a *ranArtifact) add(happened *snapshots.GetEnvironmentEventResponse, until float64) {
-	next := snapshots.GetSnapshotListItem{Index: happened.SnapshotIndex, From: happened.ReportedAt, To: until, State: happened.ArtifactCompliance}
-	exited := happened.Type == "exited"
+// add ends the last run at an event. Unless the artifact exited, it begins the next run, which lasts until a later
+// event or until.
+func (a *ranArtifact) add(event *snapshots.GetEnvironmentEventResponse, until float64) {
+	next := snapshots.GetSnapshotListItem{Index: event.SnapshotIndex, From: event.ReportedAt, To: until, State: event.ArtifactCompliance}
+	exited := event.Type == "exited"
 	if n := len(a.Runs); n > 0 {
 		last := &a.Runs[n-1]
 		if last.To == until && !exited && verdictOf(last.State) == verdictOf(next.State) {

@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// trailRows is how many attestations of artifacts a page lists before it goes on to the next one.
+	// trailRows is how many attestations of artifacts a page lists.
 	trailRows = 50
-	// maxWrong is how many attestations that fail or are missing are named before the tables.
+	// maxWrong is how many failed or missing attestations are listed above the tables.
 	maxWrong = 20
 	// maxEvents is how many events a page lists.
 	maxEvents = 100
 )
 
-// trail is a trail, whose status and events have what pages add to them.
+// trail is a trail of the API, with the members that pages add to its status and events.
 type trail struct {
 	pipelines.GetTrail
 	Status struct {
@@ -33,7 +33,7 @@ type trail struct {
 	Events []trailEvent `json:"events"`
 }
 
-// artifactStatus is an artifact that a template requires, or that is there.
+// artifactStatus is an artifact that was reported, or that a template requires.
 type artifactStatus struct {
 	Name string `json:"-"`
 	resource.ArtifactComplianceStatus
@@ -46,7 +46,7 @@ func (a *artifactStatus) has(attestation string) bool {
 	return slices.ContainsFunc(a.Entries, func(e entry) bool { return !e.Missing() && *e.AttestationID == attestation })
 }
 
-// artifacts lists those of the trail: first as its template has them, then the others by name.
+// artifacts lists the artifacts of the trail: first those of its template in its order, then the others by name.
 func (t *trail) artifacts() []artifactStatus {
 	rank := map[string]int{}
 	for i, required := range t.Template.Trail.Artifacts {
@@ -63,7 +63,7 @@ func (t *trail) artifacts() []artifactStatus {
 	return listed
 }
 
-// trailEvent is something that happened in a trail. Its members depend on its type.
+// trailEvent is an event of a trail. Its members depend on its type.
 type trailEvent struct {
 	Type        string   `json:"type"`
 	Timestamp   float64  `json:"timestamp"`
@@ -78,31 +78,31 @@ type trailEvent struct {
 	Changes     []string `json:"changes"`
 }
 
-// Words says what kind of event it is.
+// Words is the type in words.
 func (e *trailEvent) Words() string { return strings.ReplaceAll(e.Type, "_", " ") }
 
-// wrong is something that keeps a trail from being compliant.
+// wrong is a reason why a trail is not compliant.
 type wrong struct {
 	Artifact string // "" for the trail itself
 	State    any
-	// Entry is the attestation that fails or is missing, nil for the artifact as a whole.
+	// Entry is the failed or missing attestation, nil if the artifact is missing.
 	Entry *entry
 }
 
-// trailPage shows a trail: what its template requires and what was reported.
+// trailPage shows a trail: the requirements of its template and the reported facts.
 type trailPage struct {
 	Org       string
 	Trail     trail
 	Own       section
 	Artifacts []artifactStatus
-	// Number is how many artifacts there are. Older and Newer are the addresses of those that are not on the page.
+	// Number is the number of artifacts. Older and Newer are links to those on other pages.
 	Number       int
 	Older, Newer string
-	// Wrong are the first entries that fail or are missing, of WrongTotal.
+	// Wrong are the first of WrongTotal reasons why the trail is not compliant.
 	Wrong      []wrong
 	WrongTotal int
-	// Asked is the attestation that the address names by AskedID, nil if the trail does not have it. Listed is set
-	// if it has a row in a table.
+	// Asked is the attestation with the id AskedID of the query, nil if the trail does not have it. Listed is set if it
+	// has a row in a table.
 	Asked   *attestation
 	AskedID string
 	Listed  bool
@@ -128,33 +128,33 @@ func (s *Site) showTrail(p *page) error {
 	return p.Render("trail", shown.Trail.Name, &shown)
 }
 
-// prepare selects what the page shows of the answer. from is the number of the first artifact; without it, the page
+// prepare selects what the page shows of the answer. from is the index of the first artifact. Without it, the page
 // begins with the artifact that has the attestation AskedID.
 func (t *trailPage) prepare(from string) {
-	of := &t.Trail
-	all := of.artifacts()
+	trail := &t.Trail
+	all := trail.artifacts()
 	t.Number = len(all)
-	t.note("", of.Status.Entries)
+	t.addFailing("", trail.Status.Entries)
 	for _, artifact := range all {
 		if artifact.ArtifactFingerprint == nil {
-			t.noteOne(wrong{Artifact: artifact.Name, State: artifact.Status})
+			t.addWrong(wrong{Artifact: artifact.Name, State: artifact.Status})
 		}
-		t.note(artifact.Name, artifact.Entries)
+		t.addFailing(artifact.Name, artifact.Entries)
 	}
-	t.Own = t.section("the trail itself", of.Status.Entries)
+	t.Own = t.section("the trail itself", trail.Status.Entries)
 	begin, err := strconv.Atoi(from)
 	if err != nil {
 		begin = max(0, slices.IndexFunc(all, func(a artifactStatus) bool { return a.has(t.AskedID) }))
 	}
-	t.divide(all, min(max(0, begin), len(all)))
-	t.Listed = mark(t.AskedID, t.sections()...)
-	t.EventsTotal = len(of.Events)
-	t.Events = of.Events[max(0, len(of.Events)-maxEvents):]
+	t.cutArtifacts(all, min(max(0, begin), len(all)))
+	t.Listed = markEntries(t.AskedID, t.sections()...)
+	t.EventsTotal = len(trail.Events)
+	t.Events = trail.Events[max(0, len(trail.Events)-maxEvents):]
 	slices.Reverse(t.Events)
 }
 
-// divide takes a page of artifacts, from one on. Their rows are counted, as an artifact may have many.
-func (t *trailPage) divide(all []artifactStatus, from int) {
+// cutArtifacts sets Artifacts to a page of all, from an index on. It limits the rows, as an artifact may have many.
+func (t *trailPage) cutArtifacts(all []artifactStatus, from int) {
 	rows, end := 0, from
 	for end < len(all) && rows < trailRows {
 		one := all[end]
@@ -185,24 +185,24 @@ func (t *trailPage) sections() []*section {
 	return all
 }
 
-// note finds what is wrong among entries.
-func (t *trailPage) note(artifact string, entries []entry) {
+// addFailing adds the failed and missing ones of entries to Wrong.
+func (t *trailPage) addFailing(artifact string, entries []entry) {
 	for i := range entries {
 		if one := &entries[i]; one.Missing() || one.failing() {
-			t.noteOne(wrong{Artifact: artifact, State: one.State(), Entry: one})
+			t.addWrong(wrong{Artifact: artifact, State: one.State(), Entry: one})
 		}
 	}
 }
 
-func (t *trailPage) noteOne(one wrong) {
+func (t *trailPage) addWrong(one wrong) {
 	if t.WrongTotal++; len(t.Wrong) < maxWrong {
 		t.Wrong = append(t.Wrong, one)
 	}
 }
 
-// load reads the attestations, and AskedID with them.
+// load reads the details of the listed attestations and of AskedID.
 func (t *trailPage) load(p *page) error {
-	found, _, err := p.detail(t.Org, t.AskedID, nil, t.sections()...)
+	found, _, err := p.loadDetails(t.Org, t.AskedID, nil, t.sections()...)
 	if found != nil && found.FlowName == t.Trail.Flow.Name && found.TrailName == t.Trail.Name {
 		t.Asked = found
 	}
@@ -212,7 +212,7 @@ func (t *trailPage) load(p *page) error {
 // packagePage shows the audit package of a trail, or its progress.
 type packagePage struct {
 	Org, Flow, Trail string
-	// Package has the progress of both. Report is the size of the PDF, once they are ready.
+	// Package is the state of the package and the PDF. Report has the size of the PDF, once both are complete.
 	Package, Report packages.AuditPackage
 }
 
@@ -225,13 +225,13 @@ func (s *Site) showPackage(p *page) error {
 	if shown.Flow = found.Name; shown.Flow != p.Parameter("flow") { // it was renamed
 		return p.Redirect(shown.Flow)
 	}
-	of := request.Target("/trails/%s/%s/%s", shown.Org, shown.Flow, shown.Trail)
-	if err := p.Post(of+"/audit_package", &shown.Package); err != nil {
+	target := request.Target("/trails/%s/%s/%s", shown.Org, shown.Flow, shown.Trail)
+	if err := p.Post(target+"/audit_package", &shown.Package); err != nil {
 		return err
 	}
-	// Both are made at once. To ask for the other one as well would begin an attempt anew that has failed.
+	// One job makes both. A second request would restart a failed job.
 	if shown.Package.State == audit.Complete {
-		if err := p.Post(of+"/audit_pdf", &shown.Report); err != nil {
+		if err := p.Post(target+"/audit_pdf", &shown.Report); err != nil {
 			return err
 		}
 	}

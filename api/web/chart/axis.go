@@ -2,13 +2,13 @@ package chart
 
 import "time"
 
-// maxTicks is how many times an axis marks, so that their labels do not overlap on a telephone.
+// maxTicks limits the ticks of an axis, so that their labels do not overlap on a phone.
 const maxTicks = 6
 
-// steps are how many minutes lie between two times that are marked. Longer steps are the last one, doubled.
+// steps are the distances of ticks in minutes. Longer distances are multiples of the last one by powers of two.
 var steps = []time.Duration{1, 5, 15, 60, 180, 360, 720, 1440, 2880, 10080}
 
-// Axis is a time between two moments, in Unix seconds.
+// Axis is a period, in Unix seconds.
 type Axis struct{ From, To float64 }
 
 // Tick is a time that is marked on an axis.
@@ -17,13 +17,13 @@ type Tick struct {
 	Label string
 }
 
-// part is where a moment is on the axis, from 0 to 1.
-func (a Axis) part(at float64) float64 { return min(max(0, (at-a.From)/(a.To-a.From)), 1) }
+// fraction is the position of a time on the axis, from 0 to 1.
+func (a Axis) fraction(at float64) float64 { return min(max(0, (at-a.From)/(a.To-a.From)), 1) }
 
-// Place is where a moment is on the axis, in percent of its length.
-func (a Axis) Place(at float64) float64 { return a.part(at) * 100 }
+// Place is the position of a time on the axis, in percent of its length.
+func (a Axis) Place(at float64) float64 { return a.fraction(at) * 100 }
 
-// Share is how much of the axis a time takes, in percent. The shortest can be seen.
+// Share is the length of a period on the axis, in percent, at least as much as can be seen.
 func (a Axis) Share(from, to float64) float64 {
 	if from >= to {
 		return 0
@@ -31,7 +31,7 @@ func (a Axis) Share(from, to float64) float64 {
 	return max(0.3, a.Place(to)-a.Place(from))
 }
 
-// Ticks are round times in UTC: days at their midnights, and hours.
+// Ticks are round times in UTC. Midnights are labelled with the date.
 func (a Axis) Ticks() (ticks []Tick) {
 	step := time.Minute
 	for i := 1; a.To-a.From > step.Seconds()*maxTicks; i++ {

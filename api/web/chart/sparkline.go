@@ -1,4 +1,4 @@
-// Package chart draws what pages show as SVG.
+// Package chart computes axes and draws sparklines as SVG.
 package chart
 
 import (
@@ -11,22 +11,22 @@ import (
 )
 
 const (
-	// sparklineColumns is how many columns a sparkline has, each of them 1 wide.
+	// sparklineColumns is the number of columns of a sparkline, each 1 wide.
 	sparklineColumns = 240
 	sparklineHeight  = 24
 )
 
-// Verdict is what is said of a time. Where several times share a column, the highest one is drawn.
+// Verdict is the verdict of a span. If spans share a column, the greatest verdict is drawn.
 type Verdict int
 
-// The verdicts on a time.
+// The verdicts, the worst last.
 const (
 	Compliant Verdict = iota + 1
 	NotJudged
 	NotCompliant
 )
 
-// looks are how verdicts are drawn. They differ in height as well, for people who cannot distinguish the colors.
+// looks differ in height as well, for people who cannot distinguish the colors.
 var looks = map[Verdict]struct {
 	height int
 	color  string
@@ -34,22 +34,21 @@ var looks = map[Verdict]struct {
 	Compliant: {8, "#2e9e5b"}, NotJudged: {3, "#8a9099"}, NotCompliant: {sparklineHeight, "#d0453a"},
 }
 
-// Span is a time between two moments, in Unix seconds.
+// Span is a period with one verdict, in Unix seconds.
 type Span struct {
 	From, To float64
 	Verdict  Verdict
 }
 
-// Sparkline draws a line for the time between two moments, in Unix seconds, and on it the verdicts of spans.
-// Neighboring columns of one verdict are one rectangle, so the drawing is small however many spans there are.
-// The title says the same in words.
+// Sparkline draws the verdicts of spans between two times, in Unix seconds. Neighboring columns with one verdict are
+// one rectangle, so that the size of the SVG does not depend on the number of spans. title is the drawing in words.
 func Sparkline(title string, begin, end float64, spans []Span) []byte {
 	var columns [sparklineColumns]Verdict
 	axis := Axis{From: begin, To: end}
 	for _, span := range spans {
-		first := min(axis.part(span.From)*sparklineColumns, sparklineColumns-1)
-		behind := max(math.Ceil(axis.part(span.To)*sparklineColumns), math.Floor(first)+1)
-		for x := int(first); x < int(behind); x++ {
+		first := min(axis.fraction(span.From)*sparklineColumns, sparklineColumns-1)
+		stop := max(math.Ceil(axis.fraction(span.To)*sparklineColumns), math.Floor(first)+1)
+		for x := int(first); x < int(stop); x++ {
 			columns[x] = max(columns[x], span.Verdict)
 		}
 	}
@@ -72,8 +71,8 @@ func Sparkline(title string, begin, end float64, spans []Span) []byte {
 	return []byte(b.String())
 }
 
-// Words says what a sparkline of the last 30 days draws. There may be more snapshots if there are as many as are read.
-func Words(environment string, spans []Span, most int) string {
+// Words describes a sparkline of the last 30 days. If there are limit spans, there may be more snapshots.
+func Words(environment string, spans []Span, limit int) string {
 	if len(spans) == 0 {
 		return "No snapshots of " + environment + " in the last 30 days"
 	}
@@ -82,8 +81,8 @@ func Words(environment string, spans []Span, most int) string {
 		count[span.Verdict]++
 	}
 	of := evidence.Count(len(spans), "snapshot")
-	if len(spans) == most {
-		of = fmt.Sprintf("the newest %d snapshots", most)
+	if len(spans) == limit {
+		of = fmt.Sprintf("the newest %d snapshots", limit)
 	}
 	text := fmt.Sprintf("%s in the last 30 days: %s, %d not compliant", environment, of, count[NotCompliant])
 	if n := count[NotJudged]; n > 0 {

@@ -13,7 +13,7 @@ import (
 	"attestry/api/resource"
 )
 
-// Where a field is in the request.
+// The location of a field in the request.
 const (
 	inPath  = "path"
 	inQuery = "query"
@@ -21,14 +21,14 @@ const (
 	inFile  = "file"
 )
 
-// The kinds of fields, which templates tell apart.
+// The kinds of fields, which select their HTML.
 const (
 	kindText    = "text"
 	kindLong    = "long"    // a text of several lines
-	kindLines   = "lines"   // a list, an element a line
+	kindLines   = "lines"   // a list with one element a line
 	kindChoice  = "choice"  // one of Choices
 	kindChoices = "choices" // any of Choices
-	kindTime    = "time"    // a moment in UTC, which the API takes as Unix seconds
+	kindTime    = "time"    // a time in UTC, Unix seconds in the API
 	kindNumber  = "number"
 	kindJSON    = "json"
 )
@@ -40,11 +40,11 @@ type Field struct {
 	Choices          []string
 	// Example is a value in JSON, "" for none.
 	Example string
-	// Values are what is filled in. All but choices have one, of several lines for a list.
+	// Values are the field's values. All kinds but choices have one, with several lines for a list.
 	Values []string
-	// Filled is set if the field was filled in with what is stored.
+	// Filled is set if the value is the stored one.
 	Filled bool
-	// Faults say what is wrong with the value.
+	// Faults are the API's errors about the value.
 	Faults []string
 	in     string
 	flag   bool // a choice of true and false
@@ -53,13 +53,13 @@ type Field struct {
 // InPath reports whether the field is a parameter of the path.
 func (f *Field) InPath() bool { return f.in == inPath }
 
-// Identifies reports whether the field says what the operation is about.
+// Identifies reports whether the field names the object of the operation.
 func (f *Field) Identifies() bool { return f.InPath() || f.in == inBody && f.Name == "name" }
 
-// Value is what is filled in.
+// Value is the field's value as text.
 func (f *Field) Value() string { return strings.Join(f.Values, "\n") }
 
-// Has reports whether a choice is filled in.
+// Has reports whether a choice is selected.
 func (f *Field) Has(choice string) bool { return slices.Contains(f.Values, choice) }
 
 func (f *Field) setKind(schema *huma.Schema, resolve func(*huma.Schema) *huma.Schema) {
@@ -95,7 +95,6 @@ func texts(values []any) []string {
 	return resource.Map(values, func(value *any) string { return fmt.Sprint(*value) })
 }
 
-// prefill fills in a value of an answer.
 func (f *Field) prefill(value any) {
 	switch value := value.(type) {
 	case nil:
@@ -120,15 +119,15 @@ func (f *Field) prefill(value any) {
 	f.Filled = f.text() != ""
 }
 
-// TimeLayout is how browsers send a moment.
+// TimeLayout is the format of times from browsers.
 const TimeLayout = "2006-01-02T15:04"
 
-// mayBeEmpty reports whether an empty text is a value: the API takes it, or says what is wrong with it.
+// mayBeEmpty reports whether an empty text is sent to the API, which accepts it or answers with an error.
 func (f *Field) mayBeEmpty() bool { return f.Required && f.Kind == kindText }
 
 func (f *Field) text() string { return strings.TrimSpace(f.Value()) }
 
-// list is what is filled in by lines, and a time as the API takes it.
+// list is the value as a list of lines. A time is one element in Unix seconds.
 func (f *Field) list() []string {
 	list := []string{}
 	if at, err := time.Parse(TimeLayout, f.text()); err == nil && f.Kind == kindTime {
@@ -142,7 +141,8 @@ func (f *Field) list() []string {
 	return list
 }
 
-// value is what is filled in as the API takes it. What cannot be read is sent as a text, so that the API says what is wrong.
+// value is the JSON value for the API. A text that cannot be parsed is sent as it is, so that the API answers the
+// error.
 func (f *Field) value() any {
 	text := f.text()
 	switch {

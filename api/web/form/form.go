@@ -1,5 +1,5 @@
-// Package form shows operations of the API as forms: a field for each parameter and each member of the body, read from the
-// description of the operation. What a form sends is the request of its operation, which checks it.
+// Package form makes forms of operations of the API. A form has a field for each parameter and each member of the body
+// in the OpenAPI description. The API validates what a form sends.
 package form
 
 import (
@@ -16,15 +16,15 @@ import (
 	"attestry/api/server"
 )
 
-// Form is an operation as people fill it in.
+// Form is the form of an operation.
 type Form struct {
 	Operation server.Operation
 	Fields    []*Field
-	// part is the part of the body that has its JSON, "" where the body is JSON.
+	// part is the name of the multipart body's JSON part, "" if the body is JSON.
 	part string
 }
 
-// New makes the empty form of an operation. The organization is no field, as the page has it.
+// New makes the empty form of an operation. The organization is not a field, as the page's path has it.
 func New(operation server.Operation) *Form {
 	f := &Form{Operation: operation}
 	for _, parameter := range operation.Parameters {
@@ -56,19 +56,19 @@ func New(operation server.Operation) *Form {
 	return f
 }
 
-// addMembers adds the members of a body, those that are required first.
+// addMembers adds the members of a body, required ones first.
 func (f *Form) addMembers(body *huma.Schema, example any) {
 	body = f.Operation.Resolve(body)
 	examples := membersOf(example)
 	for _, name := range sortedNames(body) {
 		field := f.add(inBody, name, body.Properties[name], slices.Contains(body.Required, name))
-		if field.Kind == kindJSON { // what has no simple form
+		if field.Kind == kindJSON {
 			field.Example = string(examples[name])
 		}
 	}
 }
 
-// membersOf are the members of an example of the description, nil for none.
+// membersOf decodes an example, nil for none.
 func membersOf(example any) (members map[string]json.RawMessage) {
 	if raw, ok := example.(json.RawMessage); ok && json.Unmarshal(raw, &members) != nil {
 		return nil
@@ -85,14 +85,14 @@ func (f *Form) add(in, name string, schema *huma.Schema, required bool) *Field {
 	return field
 }
 
-// sortedNames are the names of members: those that are required first, in the order of the description, then the others.
+// sortedNames are the names of a schema's properties: required ones in the order of the schema, then the others sorted.
 func sortedNames(schema *huma.Schema) []string {
 	isRequired := func(name string) bool { return slices.Contains(schema.Required, name) }
 	others := slices.DeleteFunc(slices.Sorted(maps.Keys(schema.Properties)), isRequired)
 	return append(slices.Clone(schema.Required), others...)
 }
 
-// Fill fills in the fields that values names. A value of several lines fills in a list.
+// Fill sets the fields that have a value in values. A list may be one value with several lines.
 func (f *Form) Fill(values url.Values) {
 	for _, field := range f.Fields {
 		if given := values[field.Name]; len(given) > 0 {
@@ -101,7 +101,8 @@ func (f *Form) Fill(values url.Values) {
 	}
 }
 
-// Prefill fills in the empty fields of the body that an answer has members for. Emptying them changes what is stored.
+// Prefill sets empty fields of the body to the members of an answer. If the user then empties them, the form deletes
+// the stored values.
 func (f *Form) Prefill(answer map[string]any) {
 	for _, field := range f.Fields {
 		if value, ok := answer[field.Name]; ok && (field.in == inBody || field.in == inFile) && len(field.Values) == 0 {
@@ -110,7 +111,7 @@ func (f *Form) Prefill(answer map[string]any) {
 	}
 }
 
-// Fault shows faults beside the fields that they are of, and returns the others. Their places are members of the request.
+// Fault adds faults, by their location in the request, to their fields, and returns those without a field.
 func (f *Form) Fault(faults map[string]string) map[string]string {
 	others := map[string]string{}
 	for place, text := range faults {
@@ -126,20 +127,20 @@ func (f *Form) Fault(faults map[string]string) map[string]string {
 
 func isSeparator(char rune) bool { return strings.ContainsRune(".[]/ ", char) }
 
-// Choices are the fields that select from a list: those of the query, but for the page.
+// Choices are the fields that filter a list: the query parameters except those of the page.
 func (f *Form) Choices() []*Field {
 	return slices.DeleteFunc(slices.Clone(f.Fields), func(field *Field) bool {
 		return field.in != inQuery || field.Name == "page" || field.Name == "per_page"
 	})
 }
 
-// OfOne reports whether the path names one thing, which the API may read there as well.
-func (f *Form) OfOne() bool {
+// HasPathNames reports whether the path names one object, which the API may also read there.
+func (f *Form) HasPathNames() bool {
 	return slices.ContainsFunc(f.Fields, func(field *Field) bool { return field.in == inPath })
 }
 
-// Names are what the path names.
-func (f *Form) Names() string {
+// PathNames are the values of the names in the path.
+func (f *Form) PathNames() string {
 	var names []string
 	for _, field := range f.Fields {
 		if field.in == inPath {
@@ -149,15 +150,15 @@ func (f *Form) Names() string {
 	return strings.Join(names, ", ")
 }
 
-// Unnamed reports whether a name in the path is not filled in, and says so beside the field.
-func (f *Form) Unnamed() (unnamed bool) {
+// LacksPathNames reports whether a name in the path is missing, and adds a fault to its field.
+func (f *Form) LacksPathNames() (missing bool) {
 	for _, field := range f.Fields {
 		if field.in == inPath && field.text() == "" {
 			field.Faults = append(field.Faults, "Field required")
-			unnamed = true
+			missing = true
 		}
 	}
-	return unnamed
+	return missing
 }
 
 // Target is the address of the operation in an organization, below /api/v2, as the path and the query fill it in. ok is
@@ -181,7 +182,8 @@ func (f *Form) Target(org string) (target string, ok bool) {
 	return target, true
 }
 
-// Query is the request of the operation as the form is filled in, which must not be Unnamed. emptied are the fields that were filled in before.
+// Query is the request of the operation as the form is filled in, which must not be LacksPathNames. emptied are the
+// fields that were filled in before.
 func (f *Form) Query(org string, emptied []string) (server.PageQuery, error) {
 	target, _ := f.Target(org)
 	query := server.PageQuery{Method: f.Operation.Method, Target: target}

@@ -142,11 +142,11 @@ func TestFaultsStandBesideTheirFields(t *testing.T) {
 
 func TestFormsKnowWhenTheirPathIsWhole(t *testing.T) {
 	f := jsonForm()
-	if _, ok := f.Target("acme"); ok || !f.OfOne() || len(f.Choices()) != 1 {
+	if _, ok := f.Target("acme"); ok || !f.HasPathNames() || len(f.Choices()) != 1 {
 		t.Error("the path is whole without the thing")
 	}
 	f.Fill(url.Values{"thing": {"a"}})
-	if target, ok := f.Target("acme"); !ok || target != "/things/acme/a" || f.Names() != "a" {
+	if target, ok := f.Target("acme"); !ok || target != "/things/acme/a" || f.PathNames() != "a" {
 		t.Errorf("the target is %s", target)
 	}
 }

@@ -14,7 +14,7 @@ type File struct {
 	Content    io.Reader
 }
 
-// Multipart is the body of a request with JSON in one part, and with files.
+// Multipart encodes a body with a JSON part and files.
 func Multipart(part string, data json.RawMessage, files ...File) (contentType string, body []byte, err error) {
 	var content bytes.Buffer
 	form := multipart.NewWriter(&content)

@@ -20,13 +20,13 @@ import (
 	"attestry/api/server"
 )
 
-// Refusal is an answer of the API that is not what a page needs.
+// Refusal is an error that the API answered.
 type Refusal struct {
 	Status  int    `json:"-"`
 	Message string `json:"message"`
-	// Errors say by parameter what is wrong with a request.
+	// Errors are the findings of validation by location.
 	Errors map[string]string `json:"errors"`
-	// retryAfter is when the request may be repeated, as the head of the answer says; "" if it does not.
+	// retryAfter is the Retry-After header of the answer, "" for none.
 	retryAfter string
 }
 
@@ -38,36 +38,36 @@ func (e *Refusal) Error() string {
 	return e.Message + ": " + strings.Join(wrong, "; ")
 }
 
-// Details say where a form is wrong, and how.
+// Details lists Errors with their locations.
 func (e *Refusal) Details() []string {
 	places := slices.Sorted(maps.Keys(e.Errors))
 	return resource.Map(places, func(place *string) string { return *place + ": " + e.Errors[*place] })
 }
 
-// Target is an address of the API: a format with names that are escaped.
+// Target formats a path of the API, below /api/v2, with escaped names.
 func Target(format string, names ...string) string {
 	return fmt.Sprintf(format, resource.Map(names, func(name *string) any { return url.PathEscape(*name) })...)
 }
 
-// Get has the API answer a read operation, and decodes the answer. What the API refuses is a Refusal.
+// Get sends a GET to the API and decodes the answer. An error of the API is a Refusal.
 func (r *Request) Get(target string, into any) error {
 	return r.Ask(server.PageQuery{Method: http.MethodGet, Target: target}, r.Decode(into))
 }
 
-// Read has the API answer a read operation, and hands its answer to take, for answers that are too large to be held.
+// Read is Get for answers that are too large to be held in memory: take reads the answer.
 func (r *Request) Read(target string, take func(io.Reader) error) error {
 	return r.Ask(server.PageQuery{Method: http.MethodGet, Target: target}, func(answer *server.PageAnswer) error {
 		return take(answer.Body())
 	})
 }
 
-// Post has the API answer an operation that takes no body, and decodes the answer. Another site can make a browser open
-// the page, so the operation must be harmless.
+// Post sends a POST without a body and decodes the answer. Another site can make a browser open the page, so the
+// operation must be harmless.
 func (r *Request) Post(target string, into any) error {
 	return r.Ask(server.PageQuery{Method: http.MethodPost, Target: target}, r.Decode(into))
 }
 
-// Decode decodes an answer, which counts towards the memory that the page takes up.
+// Decode returns a function that decodes an answer, whose memory is charged to the page's request.
 func (r *Request) Decode(into any) func(*server.PageAnswer) error {
 	return func(answer *server.PageAnswer) error {
 		text, err := server.RequestOf(r.C.UserContext()).Memory.ReadAll(answer.Body(), math.MaxInt)
@@ -78,7 +78,7 @@ func (r *Request) Decode(into any) func(*server.PageAnswer) error {
 	}
 }
 
-// GetIfThere is Get for what need not exist: it reports whether it does.
+// GetIfThere is Get, but reports a 404 as false instead of an error.
 func (r *Request) GetIfThere(target string, into any) (bool, error) {
 	err := r.Get(target, into)
 	if IsRefused(err, http.StatusNotFound) {
@@ -87,14 +87,14 @@ func (r *Request) GetIfThere(target string, into any) (bool, error) {
 	return err == nil, err
 }
 
-// IsRefused reports whether the API has refused a request with a status.
+// IsRefused reports whether err is a Refusal with a status.
 func IsRefused(err error, status int) bool {
 	refused, ok := errors.AsType[*Refusal](err)
 	return ok && refused.Status == status
 }
 
-// PassOn has the page answer with the status and the head of a refusal of the API, which it returns. For other errors
-// ok is false.
+// PassOn sets the status and Retry-After of the page to those of a Refusal, which it returns. For other errors ok is
+// false.
 func (r *Request) PassOn(err error) (refused *Refusal, ok bool) {
 	if refused, ok = errors.AsType[*Refusal](err); ok {
 		r.C.Status(refused.Status)
@@ -105,7 +105,7 @@ func (r *Request) PassOn(err error) (refused *Refusal, ok bool) {
 	return refused, ok
 }
 
-// List is Get for an answer that has the number of pages in its head, which it returns.
+// List is Get for an answer with the header X-Total-Pages, which it returns.
 func (r *Request) List(target string, into any) (last int, err error) {
 	err = r.Ask(server.PageQuery{Method: http.MethodGet, Target: target}, func(answer *server.PageAnswer) error {
 		if last, err = strconv.Atoi(answer.Header("X-Total-Pages")); err != nil {
@@ -116,8 +116,7 @@ func (r *Request) List(target string, into any) (last int, err error) {
 	return last, err
 }
 
-// Ask has the API answer an operation on behalf of the viewer, and hands its answer to take. What the
-// API refuses is a Refusal.
+// Ask sends a query to the API as the viewer, and calls take with the answer. An error of the API is a Refusal.
 func (r *Request) Ask(query server.PageQuery, take func(*server.PageAnswer) error) (err error) {
 	query.Principal = r.Viewer
 	answer := r.API.Ask(r.C, query)

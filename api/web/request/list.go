@@ -7,7 +7,7 @@ import (
 	"attestry/api/web/view"
 )
 
-// Paged is the query for a page of a list in the API.
+// Paged is the API's query for the requested page of a list.
 func (r *Request) Paged() url.Values {
 	return url.Values{"page": {strconv.Itoa(r.Number("page"))}, "per_page": {strconv.Itoa(view.RowsPerPage)}}
 }
@@ -17,16 +17,16 @@ type Pager struct {
 	// Label names the list for screen readers.
 	Label          string
 	Number, Last   int
-	Previous, Next string // addresses, "" for none
+	Previous, Next string // URLs, "" for none
 }
 
-// Number is the number of the page that the query asks for, from 1.
+// Number is the requested page number, from 1.
 func (r *Request) Number(parameter string) int {
-	asked, _ := strconv.Atoi(r.C.Query(parameter))
-	return max(1, asked)
+	number, _ := strconv.Atoi(r.C.Query(parameter))
+	return max(1, number)
 }
 
-// Pager makes a pager of the list whose page is in a parameter of the query. All else of the query stays.
+// Pager returns the pager of a list whose page number is a parameter of the query. It keeps the other parameters.
 func (r *Request) Pager(parameter string, number, last int) Pager {
 	at := func(number int) string {
 		values := url.Values{}
@@ -36,20 +36,20 @@ func (r *Request) Pager(parameter string, number, last int) Pager {
 		values.Set(parameter, strconv.Itoa(number))
 		return "?" + values.Encode()
 	}
-	made := Pager{Label: "Pages", Number: number, Last: last}
+	pager := Pager{Label: "Pages", Number: number, Last: last}
 	if parameter != "page" {
-		made.Label = "Pages of " + parameter
+		pager.Label = "Pages of " + parameter
 	}
 	if number > 1 {
-		made.Previous = at(min(number-1, max(1, last)))
+		pager.Previous = at(min(number-1, max(1, last)))
 	}
 	if number < last {
-		made.Next = at(number + 1)
+		pager.Next = at(number + 1)
 	}
-	return made
+	return pager
 }
 
-// Cut is the page of a whole list that the query asks for.
+// Cut returns the requested page of a complete list.
 func Cut[T any](r *Request, all []T) ([]T, Pager) {
 	last := (len(all) + view.RowsPerPage - 1) / view.RowsPerPage
 	number := min(r.Number("page"), max(1, last))

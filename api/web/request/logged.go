@@ -10,14 +10,14 @@ import (
 	"attestry/api/web/view"
 )
 
-// Logged is where the transparency log has a fact.
+// Logged is the entry of a fact in the transparency log.
 type Logged struct {
 	Index int64 // from 0
 	Proof string
 }
 
-// Logged finds facts, each as kind/id, in the log of an organization: as many as the API finds at once. Nothing is found
-// without a log.
+// Logged finds the entries of facts, each given as kind/id, in the log of an organization. Their number is limited by
+// the API. Without a log there are none.
 func (r *Request) Logged(org string, facts []string) (map[string]*Logged, error) {
 	if len(facts) == 0 {
 		return nil, nil
@@ -34,7 +34,7 @@ func (r *Request) Logged(org string, facts []string) (map[string]*Logged, error)
 	return found, nil
 }
 
-// LoggedVersions is Logged for versions, by their numbers, of something that has a name.
+// LoggedVersions is Logged for the versions of a named object. It returns the entries by version number.
 func LoggedVersions[V any](r *Request, kind, name string, versions []V, number func(*V) int) (map[int]*Logged, error) {
 	facts := resource.Map(versions, func(version *V) string { return fmt.Sprintf("%s/%s:%d", kind, name, number(version)) })
 	found, err := r.Logged(r.Org(), facts)

@@ -1,5 +1,5 @@
-// Package request is what all pages for people have in common: what a request asks for, how the API answers it on behalf of
-// whoever is signed in, how lists are divided into pages, and how a page or an error is sent.
+// Package request has the common parts of all pages for people: parameters, queries to the API as the signed-in user,
+// pagination of lists, and rendering of pages and errors.
 package request
 
 import (
@@ -19,13 +19,10 @@ import (
 	"attestry/storage/tenancy"
 )
 
-// API answers the operations that pages show.
+// API answers the queries of pages; see server.Server.
 type API interface {
-	// Operation returns the operation of an id.
 	Operation(id string) (server.Operation, bool)
-	// Ask answers an operation on behalf of whoever is signed in.
 	Ask(c *fiber.Ctx, query server.PageQuery) *server.PageAnswer
-	// Explain returns the answer to an error.
 	Explain(ctx context.Context, err error) (status int, sentence string, head http.Header)
 }
 
@@ -36,24 +33,24 @@ type Request struct {
 	API       API
 	Members   *tenancy.Tenancy
 	Templates *view.Templates
-	// APIPath is the operation that answers the same as the page, below /api/v2; "" for none.
+	// APIPath is the path of the same data in the API, below /api/v2; "" for none.
 	APIPath string
 }
 
 // Org is the name of the organization in the path, "" for none.
 func (r *Request) Org() string { return r.Parameter("org") }
 
-// shownOrg is the organization whose navigation the page shows, "" for people who are not signed in.
-func (r *Request) shownOrg() string {
+// navigationOrg is the organization whose navigation the page shows, "" if nobody is signed in.
+func (r *Request) navigationOrg() string {
 	if r.Viewer.Name == "" {
 		return ""
 	}
 	return r.Org()
 }
 
-// Beta reports whether the organization has the beta features. It is false for people who do not see the organization.
+// Beta reports whether the organization has beta features and the viewer may see the organization.
 func (r *Request) Beta() bool {
-	if r.shownOrg() == "" {
+	if r.navigationOrg() == "" {
 		return false
 	}
 	access, err := r.Members.Access(r.C.UserContext(), r.Viewer, r.Org())
@@ -67,7 +64,7 @@ func (r *Request) Section() string {
 	return section
 }
 
-// APIAddress is where the API answers the same as the page, "" if it does not.
+// APIAddress is the path of the same data in the API, "" for none.
 func (r *Request) APIAddress() string {
 	if r.APIPath == "" {
 		return ""
@@ -75,7 +72,8 @@ func (r *Request) APIAddress() string {
 	return links.Prefix + r.APIPath
 }
 
-// Parameter is a parameter of the path. One that cannot be unescaped names nothing that exists.
+// Parameter is an unescaped parameter of the path. One that cannot be unescaped is returned as it is, as nothing has
+// such a name.
 func (r *Request) Parameter(name string) string {
 	sent := r.C.Params(name)
 	if plain, err := url.PathUnescape(sent); err == nil {
@@ -84,7 +82,7 @@ func (r *Request) Parameter(name string) string {
 	return sent
 }
 
-// namedSegment is the part of a page's path that names its flow or environment: /org/flows/name.
+// namedSegment is the index of the flow's or environment's name in a page's path: /org/flows/name.
 const namedSegment = 3
 
 // Redirect redirects to the page of a flow or an environment under its current name.
@@ -98,7 +96,7 @@ func (r *Request) Redirect(name string) error {
 	return r.C.Redirect(address, http.StatusFound)
 }
 
-// Fail shows what went wrong, or has people sign in.
+// Fail redirects to the sign-in if nobody is signed in, and else sends a page with the error.
 func (r *Request) Fail(err error) error {
 	if errors.Is(err, session.ErrSignedOut) {
 		return r.C.Redirect("/signin?next="+url.QueryEscape(r.C.OriginalURL()), http.StatusSeeOther)
@@ -113,23 +111,22 @@ func (r *Request) Fail(err error) error {
 	return r.ShowError(status, sentence)
 }
 
-// errorPage says what went wrong.
 type errorPage struct {
 	Title, Reason, Org string
 	// Unknown is set for status 404. The page then has a search.
 	Unknown bool
 }
 
-// ShowError sends a page that says what went wrong.
+// ShowError sends a page with an error message.
 func (r *Request) ShowError(status int, message string) error {
 	r.C.Status(status)
-	return r.Render("error", "Error", errorPage{Title: http.StatusText(status), Reason: message, Org: r.shownOrg(), Unknown: status == http.StatusNotFound})
+	return r.Render("error", "Error", errorPage{Title: http.StatusText(status), Reason: message, Org: r.navigationOrg(), Unknown: status == http.StatusNotFound})
 }
 
-// Render sends a page. Nothing is sent unless all of it can be made.
+// Render renders the whole page before it sends it, so that an error is answered as an error.
 func (r *Request) Render(name, title string, data any) error {
 	content, err := r.Templates.Render(name, view.Layout{
-		Title: title, Viewer: r.Viewer.Name, Org: r.shownOrg(), Beta: r.Beta(), Section: r.Section(), API: r.APIAddress(), Data: data,
+		Title: title, Viewer: r.Viewer.Name, Org: r.navigationOrg(), Beta: r.Beta(), Section: r.Section(), API: r.APIAddress(), Data: data,
 	})
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-// Package search finds what an organization has by text, and says what of it matches.
+// Package search is the text search over all kinds of things of an organization.
 package search
 
 import (
@@ -24,35 +24,36 @@ import (
 const (
 	// maxThings is how many things of a kind a search shows.
 	maxThings = 20
-	// maxBeside is how much is shown before and behind what was searched for, in bytes.
-	maxBeside = 60
+	// maxContext is how much text is shown before and after a match, in bytes.
+	maxContext = 60
 )
 
 var (
-	// digits are what the API searches for among fingerprints and commits.
+	// digits are the texts that the API accepts to search for fingerprints and commits.
 	digits = regexp.MustCompile(`^[a-fA-F0-9]{5,64}$`)
-	// tag is what the API searches for among tags: a key, or a key and its value.
+	// tag are the texts that the API accepts to search for tags: a key, or a key and its value.
 	tag = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9\-_.~]*(:.+)?$`)
-	// flowPart and attestationPart are what the API searches for among flows and attestations.
+	// flowPart and attestationPart are the texts that the API accepts to search for flows and attestations.
 	flowPart        = regexp.MustCompile(`^[a-zA-Z0-9\-]+$`)
 	attestationPart = regexp.MustCompile(`^[a-zA-Z0-9\-_.~]{1,200}$`)
 )
 
-// searchedKind is a kind of things that a search looks among.
+// searchedKind is one query of a search, for things of one kind.
 type searchedKind struct {
 	Name, Title string
-	// list is the operation that lists them, and filter its parameter for the text of a search, which matches takes;
-	// nil for all. Without a filter, what the operation lists is compared with the text.
+	// list is the operation that lists them, and filter its parameter for the text. Without a filter, the text is
+	// searched for in all that the operation lists.
 	list, filter string
-	takes        *regexp.Regexp
-	// state and at are the members that have the state and the time of a thing, "" for none.
+	// accepted are the texts that the filter accepts; nil for all.
+	accepted *regexp.Regexp
+	// state and at are the members with the state and the time of a thing, "" for none.
 	state, at string
-	// page is the page of a thing; nil if the API says it.
+	// page returns the URL of a thing's page; nil if the API's answer has it.
 	page func(org, name string) string
 }
 
-// searchedKinds are all kinds, some of them several times: what a filter of the API does not look for is found in another
-// list. Of trails and artifacts, those without a filter are the newest.
+// searchedKinds are the queries of a search. Some kinds have several, as one filter does not search all members. The
+// queries for trails and artifacts without a filter search the newest.
 var searchedKinds = []searchedKind{
 	{"environment", "Environments", "/environments/%s?page=1&per_page=50&", "name", nil, "state", "last_changed_at", view.Pages.Environment},
 	{"environment", "Environments", "/environments/%s?page=1&per_page=50&", "tag", tag, "state", "last_changed_at", view.Pages.Environment},
@@ -68,20 +69,20 @@ var searchedKinds = []searchedKind{
 	{"attestation", "Attestations", "/attestations/%s?per_page=100&", "name_regex", attestationPart, "is_compliant", "created_at", nil},
 }
 
-// searchedMembers are what is compared with the text of a search, and what people call it. The first one that a thing has
-// is its name.
+// searchedMembers are the members in which the text is searched for, with a name for people. A thing's name is the
+// first of them that it has.
 var searchedMembers = []struct{ outer, inner, word string }{
 	{"identifier", "", "identifier"}, {"name", "", "name"}, {"attestation_name", "", "name"}, {"filename", "", "name"},
 	{"description", "", "description"}, {"git_commit_info", "sha1", "commit"}, {"git_commit_info", "author", "author"},
 	{"git_commit_info", "message", "commit message"}, {"git_commit_info", "branch", "branch"}, {"created_by", "", "created by"},
 }
 
-// verdictWords are what a search calls the states that it is filtered by.
+// verdictWords are the names of the states by which a search can be filtered.
 var verdictWords = map[string]string{
 	"true": "compliant", "COMPLIANT": "compliant", "false": "not compliant", "NON-COMPLIANT": "not compliant",
 }
 
-// foundThing is a thing that has the text of a search: Match in what Word says, with what is before and behind it.
+// foundThing is a result of a search: Match is in the member named Word, between Before and After.
 type foundThing struct {
 	Name, Link, Flow, Trail    string
 	State                      any
@@ -89,19 +90,19 @@ type foundThing struct {
 	Word, Before, Match, After string
 }
 
-// match notes where a text has what is searched for, unless another text has it.
+// match sets the match to the first one in text, unless it is already set.
 func (t *foundThing) match(searched *regexp.Regexp, word, text string) {
 	at := searched.FindStringIndex(text)
 	if at == nil || t.Word != "" {
 		return
 	}
-	t.Word, t.Before, t.Match, t.After = word, text[:at[0]], text[at[0]:at[1]], view.Cut(text[at[1]:], maxBeside)
-	if cut := len(t.Before) - maxBeside; cut > 0 {
+	t.Word, t.Before, t.Match, t.After = word, text[:at[0]], text[at[0]:at[1]], view.Cut(text[at[1]:], maxContext)
+	if cut := len(t.Before) - maxContext; cut > 0 {
 		t.Before = "…" + strings.ToValidUTF8(t.Before[cut:], "")
 	}
 }
 
-// foundKind are the things of a kind that were found.
+// foundKind are the results of a kind.
 type foundKind struct {
 	searchedKind
 	Things []foundThing
@@ -110,7 +111,7 @@ type foundKind struct {
 
 type foundArtifact struct {
 	pipelines.SearchFoundArtifactModel
-	// Word says what matches the digits.
+	// Word is the kind of the digits that match: fingerprint or commit.
 	Word string `json:"-"`
 	Link string `json:"-"`
 }
@@ -123,11 +124,11 @@ type searchPage struct {
 	Artifacts                             []foundArtifact // found by their digits
 	Total                                 int
 	Pager                                 request.Pager
-	// Reason says why the API has found no artifacts, "" if it has or was not searched.
+	// Reason is the API's reason for finding no artifacts, "" if it found some or was not searched.
 	Reason string
-	// only is the one fingerprint that the digits match, "" if they match several things.
+	// only is the only fingerprint that the digits match, "" if there are several matches.
 	only string
-	// text is the text of the search, in upper or lower case.
+	// text matches the text of the search, ignoring case.
 	text *regexp.Regexp
 }
 
@@ -137,11 +138,11 @@ func (*searchPage) Verdicts() []string { return []string{verdictWords["true"], v
 // Nothing reports whether nothing was found.
 func (s *searchPage) Nothing() bool { return len(s.Found)+s.Total == 0 }
 
-// Show shows what a search finds.
+// Show shows the results of a search. If all are on one page, it redirects to that page.
 func Show(p *request.Request) error {
-	asked := func(name string) string { return strings.TrimSpace(strings.ToValidUTF8(p.C.Query(name), "")) }
+	query := func(name string) string { return strings.TrimSpace(strings.ToValidUTF8(p.C.Query(name), "")) }
 	shown := searchPage{
-		Org: p.Org(), Beta: p.Beta(), Query: asked("q"), Kind: asked("kind"), State: asked("state"), Since: asked("since"), Until: asked("until"),
+		Org: p.Org(), Beta: p.Beta(), Query: query("q"), Kind: query("kind"), State: query("state"), Since: query("since"), Until: query("until"),
 	}
 	kinds := slices.DeleteFunc(slices.Clone(searchedKinds), func(kind searchedKind) bool { return kind.Name == "control" && !shown.Beta })
 	shown.Kinds = slices.CompactFunc(slices.Clone(kinds), func(a, b searchedKind) bool { return a.Name == b.Name })
@@ -168,8 +169,8 @@ func Show(p *request.Request) error {
 	return p.Render("search", "Search", &shown)
 }
 
-// onlyPage is the page that all results link to, "" if they link to several or to none. A fingerprint that
-// several flows have reported has a page in each.
+// onlyPage is the page that all results of a search for one fingerprint link to, "" if there are several or none. A
+// fingerprint that several flows have reported has a page in each.
 func (s *searchPage) onlyPage() string {
 	if s.only == "" || len(s.Found) > 0 || len(s.Artifacts) == 0 {
 		return ""
@@ -181,16 +182,16 @@ func (s *searchPage) onlyPage() string {
 	return link
 }
 
-// passes reports whether the filters let a state and a time pass.
+// passes reports whether the filters accept a state and a time.
 func (s *searchPage) passes(state any, at float64) bool {
 	day := time.Unix(int64(at), 0).UTC().Format(time.DateOnly)
 	return (s.State == "" || s.State == verdictWords[fmt.Sprint(state)]) &&
 		(s.Since == "" || day >= s.Since) && (s.Until == "" || at > 0 && day <= s.Until)
 }
 
-// find looks among the things of a kind.
+// find sends one query of the search and adds its results.
 func (s *searchPage) find(p *request.Request, kind searchedKind) error {
-	if kind.takes != nil && !kind.takes.MatchString(s.Query) {
+	if kind.accepted != nil && !kind.accepted.MatchString(s.Query) {
 		return nil
 	}
 	query := url.Values{}
@@ -217,13 +218,13 @@ func (s *searchPage) find(p *request.Request, kind searchedKind) error {
 		return decoder.Object(map[string]any{"data": add, "environments": add, "controls": add})
 	})
 	s.merge(found)
-	if kind.Name == "control" && request.IsRefused(err, http.StatusForbidden) { // they were switched off meanwhile
+	if kind.Name == "control" && request.IsRefused(err, http.StatusForbidden) { // controls were disabled meanwhile
 		return nil
 	}
 	return err
 }
 
-// merge adds what was found to what another list of the same kind has.
+// merge adds the results of a query to those of the previous query for the same kind, without duplicates.
 func (s *searchPage) merge(found foundKind) {
 	last := len(s.Found) - 1
 	if last < 0 || s.Found[last].Name != found.Name {
@@ -242,7 +243,7 @@ func (s *searchPage) merge(found foundKind) {
 	before.Things = before.Things[:min(len(before.Things), maxThings)]
 }
 
-// add adds a thing of a list, if it has the text of the search and the filters let it pass.
+// add decodes an element of a list, and adds it if it matches the text and the filters.
 func (s *searchPage) add(decoder *jsonstream.Decoder, to *foundKind) error {
 	members := map[string]any{to.state: new(any), to.at: new(any)}
 	for _, name := range []string{"flow", "flow_name", "trail_name", "html_url", "tags"} {
@@ -288,7 +289,7 @@ func (s *searchPage) add(decoder *jsonstream.Decoder, to *foundKind) error {
 	return nil
 }
 
-// findArtifacts looks among fingerprints and commits. That there are none is no error.
+// findArtifacts searches fingerprints and commits. If none match, it sets Reason.
 func (s *searchPage) findArtifacts(p *request.Request) error {
 	p.APIPath = request.Target("/search/%s/sha/%s", s.Org, s.Query)
 	err := p.Read(p.APIPath, s.decode)

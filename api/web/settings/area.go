@@ -16,10 +16,10 @@ import (
 	"attestry/links"
 )
 
-// areaPage shows what there is of a kind, with the forms that somebody may send.
+// areaPage lists the objects of a kind, with the forms that the viewer may send.
 type areaPage struct {
 	Org, Title string
-	// Of says whose they are, "" for those of the organization.
+	// Of is the object that the rows belong to, "" for the organization.
 	Of string
 	// Filter are the fields that select rows.
 	Filter  []*form.Field
@@ -28,21 +28,21 @@ type areaPage struct {
 	Forms   []formLink
 	// Filtered is set if the filter selects rows.
 	Filtered bool
-	// CSV is the address of the rows as a file, "" for none.
+	// CSV is the path of the rows as a file, "" for none.
 	CSV string
-	// Done is what the form that led here has done, "" if none did.
+	// Done is the operation of the form that redirected here, "" for none.
 	Done  string
 	Pager request.Pager
 }
 
-// areaRow is a row of the table: the values of its columns, as templates show them, and what can be done with it.
+// areaRow is a row of the table: the cells, the link of the row, and its forms.
 type areaRow struct {
 	Cells []any
 	Open  string
 	Forms []formLink
 }
 
-// ShowArea shows what there is of a kind.
+// ShowArea lists the objects of a kind.
 func ShowArea(r *request.Request) error {
 	p := newPage(r)
 	of, err := p.area()
@@ -57,7 +57,7 @@ func ShowArea(r *request.Request) error {
 		return evidence.NewError(evidence.NotFound, "The address does not say whose they are.")
 	}
 	p.APIPath = target
-	shown := areaPage{Org: p.Org(), Title: of.Title, Columns: of.Columns, Of: filter.Names(), Filter: filter.Choices()}
+	shown := areaPage{Org: p.Org(), Title: of.Title, Columns: of.Columns, Of: filter.PathNames(), Filter: filter.Choices()}
 	shown.Filtered = slices.ContainsFunc(shown.Filter, func(field *form.Field) bool { return field.Value() != "" })
 	if done, ok := p.API.Operation(p.C.Query("done")); ok {
 		shown.Done = done.Summary
@@ -100,25 +100,25 @@ func (a *areaPage) addRows(p *page, of *area, found list) error {
 		opened = p.formOf(areaNamed(of.Opens).List)
 	}
 	for _, row := range rows {
-		made := areaRow{}
+		shown := areaRow{}
 		for _, column := range of.Columns {
-			made.Cells = append(made.Cells, cell(column, row.value(column)))
+			shown.Cells = append(shown.Cells, cell(column, row.value(column)))
 		}
 		for _, one := range forms {
-			made.Forms = append(made.Forms, p.formLink(of, one, row))
+			shown.Forms = append(shown.Forms, p.formLink(of, one, row))
 		}
 		switch {
 		case of.Page != "":
-			made.Open = pages[of.Page](p.Org(), row)
+			shown.Open = pages[of.Page](p.Org(), row)
 		case opened != nil:
-			made.Open = p.address(of.Opens, p.fill(opened, row))
+			shown.Open = p.address(of.Opens, p.fill(opened, row))
 		}
-		a.Rows = append(a.Rows, made)
+		a.Rows = append(a.Rows, shown)
 	}
 	return nil
 }
 
-// cell is a value as templates show it: a text, or Unix seconds.
+// cell is a value for templates: a text, or Unix seconds.
 func cell(column string, value any) any {
 	switch value := value.(type) {
 	case float64:
@@ -131,7 +131,7 @@ func cell(column string, value any) any {
 	return plain(value)
 }
 
-// plain is a value of JSON as a text.
+// plain formats a JSON value as text.
 func plain(value any) string {
 	switch value := value.(type) {
 	case nil:

@@ -9,7 +9,7 @@ import (
 	"attestry/api/web/view"
 )
 
-// area is a part of the settings, as areas.yaml says.
+// area is a part of the settings, an element of areas.yaml.
 type area struct {
 	Name, Title, List        string
 	Columns, Forms, RowForms []string
@@ -19,7 +19,6 @@ type area struct {
 //go:embed areas.yaml
 var areasFile []byte
 
-// areas are all parts of the settings.
 var areas = func() (read []area) {
 	if err := yaml.Unmarshal(areasFile, &read); err != nil {
 		panic(err)
@@ -27,26 +26,25 @@ var areas = func() (read []area) {
 	return read
 }()
 
-// pages are those that rows lead to.
+// pages return the page that a row links to.
 var pages = map[string]func(org string, of row) string{
 	"policy":  func(org string, of row) string { return view.Pages.Policy(org, of.text("name")) },
 	"control": func(org string, of row) string { return view.Pages.Control(org, of.text("identifier")) },
 	"audit":   func(org string, of row) string { return view.Pages.Audit(org, of.text("name")) },
 }
 
-// rowMembers are the members of rows that fill in parameters of another name.
+// rowMembers are members of rows, by the parameters with another name that they fill in.
 var rowMembers = map[string]string{
 	"action_number": "number", "key_id": "id", "delivery_id": "id", "invitation_id": "id", "env_name": "name", "framework_name": "name", "flow_name": "name",
 	"custom_attestation_type_name": "name", "policy_name": "name",
 }
 
-// next are the forms that follow others, with the areas that they belong to.
+// next are the forms that follow others, with their areas.
 var next = map[string]struct{ area, form string }{"create_service_account": {"keys", "create_service_account_api_key"}}
 
-// readBy are the operations that read what a form changes, where the API has them at another path than the form.
+// readBy are the operations that read the object that a form changes, if their path is not that of the form.
 var readBy = map[string]string{"put_policy": "get_policy", "create_flow_with_template": "get_flow"}
 
-// areaNamed returns the area of a name, nil if there is none.
 func areaNamed(name string) *area {
 	i := slices.IndexFunc(areas, func(one area) bool { return one.Name == name })
 	if i < 0 {

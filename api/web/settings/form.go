@@ -15,7 +15,7 @@ import (
 	"attestry/evidence"
 )
 
-// formPage is a form, and what was wrong with it when it was sent.
+// formPage is a form, with the errors of the API if it was sent.
 type formPage struct {
 	Org, Area, Back string
 	Form            *form.Form
@@ -29,7 +29,7 @@ type donePage struct {
 	Members          []view.Named[any]
 }
 
-// newForm is the form that the path names, with what the query fills in.
+// newForm returns the form that the path names, filled in from the query.
 func (p *page) newForm() (*formPage, error) {
 	of, err := p.area()
 	if err != nil {
@@ -48,7 +48,7 @@ func (p *page) newForm() (*formPage, error) {
 	return shown, nil
 }
 
-// stored is what the API has of the thing that a form changes, nil if it cannot be read.
+// stored reads the object that a form changes, nil if it cannot be read.
 func (p *page) stored(of *form.Form) map[string]any {
 	reader := of
 	if id, ok := readBy[of.Operation.OperationID]; ok {
@@ -58,7 +58,7 @@ func (p *page) stored(of *form.Form) map[string]any {
 	target, ok := reader.Target(p.Org())
 	path, _, _ := strings.Cut(target, "?")
 	var answer map[string]any
-	if !ok || !reader.OfOne() || p.Get(path, &answer) != nil {
+	if !ok || !reader.HasPathNames() || p.Get(path, &answer) != nil {
 		return nil
 	}
 	answer["template_file"] = answer["template"]
@@ -69,7 +69,7 @@ func (p *page) stored(of *form.Form) map[string]any {
 	return answer
 }
 
-// ShowForm shows a form, filled in with what is stored.
+// ShowForm shows a form, filled in with the stored values.
 func ShowForm(r *request.Request) error {
 	p := newPage(r)
 	shown, err := p.newForm()
@@ -80,7 +80,7 @@ func ShowForm(r *request.Request) error {
 	return p.Render("form", shown.Form.Operation.Summary, shown)
 }
 
-// Send has the API do what a form asks for. What is shown once, is shown; else the page of the area follows.
+// Send sends a form to the API. It shows an answer with secrets, and else redirects to the next form or to the area.
 func Send(r *request.Request) error {
 	p := newPage(r)
 	shown, err := p.newForm()
@@ -92,7 +92,7 @@ func Send(r *request.Request) error {
 		return evidence.NewError(evidence.Invalid, "The form cannot be read.")
 	}
 	shown.Form.Fill(sent)
-	if shown.Form.Unnamed() {
+	if shown.Form.LacksPathNames() {
 		p.C.Status(http.StatusBadRequest)
 		shown.Failed = "The form does not say what it is about."
 		return p.Render("form", shown.Form.Operation.Summary, shown)
@@ -113,17 +113,17 @@ func Send(r *request.Request) error {
 	if err != nil {
 		return err
 	}
-	if follows, ok := next[shown.Form.Operation.OperationID]; ok {
-		address := p.address(follows.area+"/"+follows.form, p.fill(p.formOf(follows.form), named(sent.Get("name"))))
+	if follow, ok := next[shown.Form.Operation.OperationID]; ok {
+		address := p.address(follow.area+"/"+follow.form, p.fill(p.formOf(follow.form), named(sent.Get("name"))))
 		return p.C.Redirect(address, http.StatusSeeOther)
 	}
 	return p.showDone(shown, answer)
 }
 
-// shownOnce are the members of answers that a page shows: secrets, and what a trial came to.
+// shownOnce are the members of answers that a page must show: secrets, and the result of trying an identity provider.
 var shownOnce = []string{"key", "secret", "link", "accepted"}
 
-// showDone shows an answer that is shown once, and else goes on to the area.
+// showDone shows an answer with a member of shownOnce, and else redirects to the area.
 func (p *page) showDone(of *formPage, answer []byte) error {
 	var members map[string]any
 	if json.Unmarshal(answer, &members) == nil && slices.ContainsFunc(shownOnce, func(name string) bool { return members[name] != nil }) {
@@ -141,7 +141,7 @@ func (p *page) showDone(of *formPage, answer []byte) error {
 	return p.C.Redirect(of.Back+separator+"done="+of.Form.Operation.OperationID, http.StatusSeeOther)
 }
 
-// named is a row of which the name alone is known.
+// named is a row with only a name.
 func named(name string) row {
 	encoded, _ := json.Marshal(name) // a text always has a form in JSON
 	return row{"name": encoded}

@@ -7,13 +7,13 @@ import (
 	"attestry/api/jsonstream"
 )
 
-// maxMember is how long a member of a row is kept, in bytes: longer ones, such as policy files, are not shown in lists.
+// maxMember bounds the kept members of a row, in bytes. Longer ones, such as policy files, are not shown in lists.
 const maxMember = 4 << 10
 
-// row is a thing in a list.
+// row is an element of a list.
 type row map[string]json.RawMessage
 
-// text is a member as a text, "" if there is none.
+// text formats a member, "" if there is none.
 func (r row) text(member string) string { return plain(r.value(member)) }
 
 func (r row) value(member string) (value any) {
@@ -32,14 +32,13 @@ func (r row) decodeMember(decoder *jsonstream.Decoder, name string) error {
 	return err
 }
 
-// list is what the answer of a list has.
 type list struct {
 	rows []row
-	// pages is how many pages the list has, 0 if it is whole.
+	// pages is the number of pages, 0 if the answer has all rows.
 	pages int
 }
 
-// decode reads an answer: an array, or an object with an array. Another object is a row.
+// decode reads an answer: an array, or an object with an array. An object without one is a single row.
 func (l *list) decode(content io.Reader) error {
 	decoder := jsonstream.NewDecoder(content)
 	add := func() error {

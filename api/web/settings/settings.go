@@ -1,4 +1,4 @@
-// Package settings shows what administrators change: what there is of each kind, and forms that are operations of the API.
+// Package settings has the pages for administrators: lists of the objects of each kind, and forms of API operations.
 package settings
 
 import (
@@ -14,22 +14,20 @@ import (
 	"attestry/evidence"
 )
 
-// page is a page of the settings that is being made.
 type page struct {
 	*request.Request
-	// query are the values that its query has.
 	query url.Values
 }
 
 func newPage(r *request.Request) *page {
 	query, err := url.ParseQuery(string(r.C.Request().URI().QueryString()))
 	if err != nil {
-		query = nil // what is wrong with it was answered before
+		query = nil // web.Site has answered such a query with an error
 	}
 	return &page{r, query}
 }
 
-// settingsPage lists the parts of the settings that somebody may read.
+// settingsPage lists the areas that the viewer may read.
 type settingsPage struct {
 	Org   string
 	Areas []area
@@ -37,7 +35,7 @@ type settingsPage struct {
 
 type formLink struct{ Title, Address string }
 
-// allowed are the operations of some ids that the viewer may call.
+// allowed returns the operations with the given ids that the viewer may call.
 func (p *page) allowed(ids ...string) ([]server.Operation, error) {
 	access, err := p.Members.Access(p.C.UserContext(), p.Viewer, p.Org())
 	if err != nil {
@@ -52,7 +50,7 @@ func (p *page) allowed(ids ...string) ([]server.Operation, error) {
 	return operations, nil
 }
 
-// ShowSettings shows the parts of the settings that somebody may read.
+// ShowSettings lists the areas that the viewer may read.
 func ShowSettings(r *request.Request) error {
 	p := newPage(r)
 	allowed, err := p.allowed(resource.Map(areas, func(of *area) string { return of.List })...)
@@ -69,7 +67,7 @@ func ShowSettings(r *request.Request) error {
 	return p.Render("settings", "Settings", shown)
 }
 
-// area finds the part of the settings that the path names: /org/settings/members, or /org/members.
+// area returns the area that the path names: /org/settings/members, or /org/members.
 func (p *page) area() (*area, error) {
 	found := areaNamed(cmp.Or(p.Parameter("area"), p.Section()))
 	if found == nil {
@@ -78,12 +76,12 @@ func (p *page) area() (*area, error) {
 	return found, nil
 }
 
-// fill gives values to the fields of a form that say what it is about: those that a row has members for, and other names
-// in the path as the query of the page has them.
-func (p *page) fill(of *form.Form, about row) url.Values {
+// fill returns values for the identifying fields of a form: from the members of a row, and else, for names in the path,
+// from the query of the page.
+func (p *page) fill(of *form.Form, from row) url.Values {
 	values := url.Values{}
 	for _, field := range of.Fields {
-		value := cmp.Or(about.text(field.Name), about.text(rowMembers[field.Name]))
+		value := cmp.Or(from.text(field.Name), from.text(rowMembers[field.Name]))
 		if value == "" && field.InPath() {
 			value = p.query.Get(field.Name)
 		}
@@ -94,13 +92,13 @@ func (p *page) fill(of *form.Form, about row) url.Values {
 	return values
 }
 
-// formOf is the empty form of an operation that the table of areas names.
+// formOf returns the empty form of an operation in areas.yaml.
 func (p *page) formOf(id string) *form.Form {
 	operation, _ := p.API.Operation(id)
 	return form.New(operation)
 }
 
-// forms are the empty forms of the operations that the viewer may call.
+// forms returns the empty forms of the operations that the viewer may call.
 func (p *page) forms(ids ...string) (forms []*form.Form, err error) {
 	operations, err := p.allowed(ids...)
 	for _, operation := range operations {
@@ -109,12 +107,12 @@ func (p *page) forms(ids ...string) (forms []*form.Form, err error) {
 	return forms, err
 }
 
-// formLink leads to a form of an area, filled in with what is known of a row.
-func (p *page) formLink(of *area, linked *form.Form, about row) formLink {
-	return formLink{linked.Operation.Summary, p.address(of.Name+"/"+linked.Operation.OperationID, p.fill(linked, about))}
+// formLink links to a form of an area, filled in from a row.
+func (p *page) formLink(of *area, linked *form.Form, from row) formLink {
+	return formLink{linked.Operation.Summary, p.address(of.Name+"/"+linked.Operation.OperationID, p.fill(linked, from))}
 }
 
-// address is that of a page of the settings.
+// address is the path of a page of the settings.
 func (p *page) address(path string, values url.Values) string {
 	address := view.Pages.Organization(p.Org()) + "/settings/" + path
 	if len(values) > 0 {

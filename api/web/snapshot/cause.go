@@ -9,31 +9,31 @@ import (
 	"attestry/evidence"
 )
 
-// Cause is why artifacts of a snapshot may not run: what one policy finds in the same words.
+// Cause is a reason why artifacts of a snapshot are not compliant: one text of one policy.
 type Cause struct {
-	// Text says what was found, without the trail that it was found in and what an attestation says of it.
+	// Text is the explanation, without the trail and the finding of an attestation.
 	Text string
-	// Policy is the policy that finds it, "" for none.
+	// Policy is "" for a cause without a policy.
 	Policy string
-	// Count is how many artifacts there are. Artifacts are the first of them.
+	// Count is the number of artifacts. Artifacts are the first of them.
 	Count     int
 	Artifacts []CausedArtifact
 	// last is the artifact that was counted last.
 	last *Artifact
 }
 
-// CausedArtifact is an artifact that a cause keeps from running, with what was found of it and its own remedy, each "" if none is known.
+// CausedArtifact is an artifact with a cause. Finding and Remedy are "" if none is known.
 type CausedArtifact struct {
 	Name, Fingerprint, Link, Finding, Remedy string
 }
 
-// More is how many artifacts are not named.
+// More is the number of artifacts that are not listed.
 func (c *Cause) More() int { return c.Count - len(c.Artifacts) }
 
-// Causes are the first causes that were found.
+// Causes are the first maxCauses causes that were found.
 type Causes struct {
 	List []*Cause
-	// Others is how many artifacts have none of these causes.
+	// Others is the number of failing artifacts with none of these causes.
 	Others int
 }
 
@@ -50,7 +50,7 @@ func (c *Causes) add(artifact *Artifact) {
 	}
 }
 
-// addTo counts an artifact for what a sentence says. It reports whether the cause is one of the first.
+// addTo counts an artifact for the cause of a sentence. It reports false if there are maxCauses others.
 func (c *Causes) addTo(sentence *resource.Explanation, artifact *Artifact) bool {
 	text, policy := causeOf(sentence), evidence.Text(sentence.PolicyName)
 	at := slices.IndexFunc(c.List, func(one *Cause) bool { return one.Text == text && one.Policy == policy })
@@ -62,7 +62,7 @@ func (c *Causes) addTo(sentence *resource.Explanation, artifact *Artifact) bool 
 		c.List = append(c.List, &Cause{Text: text, Policy: policy})
 	}
 	one := c.List[at]
-	if one.last == artifact { // another rule finds the same
+	if one.last == artifact { // another rule has the same cause
 		return true
 	}
 	one.last = artifact
@@ -72,7 +72,7 @@ func (c *Causes) addTo(sentence *resource.Explanation, artifact *Artifact) bool 
 	return true
 }
 
-// causeOf is what a sentence says of an artifact, whichever trail it says it of.
+// causeOf is the text of a sentence without its trail and finding.
 func causeOf(s *resource.Explanation) string {
 	if s.Cause == "missing_provenance" || s.Cause == "no_provenance" {
 		return "No flow knows the artifact, so that nothing is known of it."

@@ -1,4 +1,4 @@
-// Package snapshot reads the snapshots that pages show, which may be too large to be held.
+// Package snapshot decodes snapshots for pages, without holding them in memory as a whole.
 package snapshot
 
 import (
@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// maxCauses is how many causes of failure are told apart, and maxOfCause how many artifacts are named for each.
+	// maxCauses is how many causes are listed, and maxOfCause how many artifacts for each.
 	maxCauses  = 10
 	maxOfCause = 10
 )
@@ -50,20 +50,20 @@ func (r *Artifact) Exited() bool { return r.Annotation.Type == "exited" }
 // Failing reports whether the artifact runs and is not compliant.
 func (r *Artifact) Failing() bool { return !r.Exited() && r.Compliant != nil && !*r.Compliant }
 
-// Allowed says who allowed the artifact to run whatever policies say, "" if nobody did.
+// Allowed is the explanation of the allow list, "" if the artifact is not on it.
 func (r *Artifact) Allowed() string {
-	if i := slices.IndexFunc(r.Explanation, func(said resource.Explanation) bool { return said.Cause == "allow_listed" }); i >= 0 {
+	if i := slices.IndexFunc(r.Explanation, func(one resource.Explanation) bool { return one.Cause == "allow_listed" }); i >= 0 {
 		return r.Explanation[i].Text
 	}
 	return ""
 }
 
-// changers say what changed the verdict of an artifact.
+// changers are the causes of a changed verdict in words.
 var changers = map[string]string{
 	"allow_list": " by the allow list", "policies": " by other policies", "evidence": " by what was recorded",
 }
 
-// Change says in words what has happened to the artifact since the snapshot before.
+// Change is the artifact's change since the previous snapshot in words.
 func (r *Artifact) Change() string {
 	if r.Annotation.Type == "unchanged" {
 		return ""
@@ -71,7 +71,7 @@ func (r *Artifact) Change() string {
 	return strings.ReplaceAll(r.Annotation.Type, "-", " ") + changers[r.Annotation.By]
 }
 
-// States are the states that a filter takes, with what people call them.
+// States are the states of a filter, with their names for people.
 var States = map[string]string{
 	"": "all", "failing": "not compliant", "compliant": "compliant", "unknown": "not judged", "changed": "changed in this snapshot",
 }
@@ -79,12 +79,11 @@ var States = map[string]string{
 // Filter selects artifacts of a snapshot.
 type Filter struct {
 	State, Name, Flow string
-	From              int // how many selected ones are skipped
+	From              int // the index of the first selected artifact on the page
 }
 
-// takes reports whether an artifact is selected.
-func (f *Filter) takes(r *Artifact) bool {
-	if !f.takesState(r) {
+func (f *Filter) selects(r *Artifact) bool {
+	if !f.selectsState(r) {
 		return false
 	}
 	if f.Name != "" && !strings.Contains(strings.ToLower(r.Name), strings.ToLower(f.Name)) && !strings.HasPrefix(r.Fingerprint, f.Name) {
@@ -93,7 +92,7 @@ func (f *Filter) takes(r *Artifact) bool {
 	return f.Flow == "" || slices.ContainsFunc(r.Flows, func(flow ArtifactFlow) bool { return flow.Name == f.Flow })
 }
 
-func (f *Filter) takesState(r *Artifact) bool {
+func (f *Filter) selectsState(r *Artifact) bool {
 	switch f.State {
 	case "failing":
 		return r.Failing()
@@ -107,7 +106,7 @@ func (f *Filter) takesState(r *Artifact) bool {
 	return true
 }
 
-// Query is the filter as a query, from another artifact on.
+// Query is the filter as a query string, with another From.
 func (f Filter) Query(from int) string {
 	values := url.Values{}
 	for name, value := range map[string]string{"state": f.State, "name": f.Name, "flow": f.Flow} {
@@ -121,32 +120,31 @@ func (f Filter) Query(from int) string {
 	return "?" + values.Encode()
 }
 
-// Snapshot is what pages show of a snapshot.
+// Snapshot is the part of a snapshot that pages show.
 type Snapshot struct {
 	Index     int64
 	Latest    bool
 	Timestamp float64
 	Counts    snapshot.Counts
-	// Causes are why artifacts may not run, those of the most artifacts first.
+	// Causes are those of failing artifacts, sorted by the number of artifacts.
 	Causes Causes
-	// Artifacts are those that the filter selects, a page of them; Selected is how many there are.
+	// Artifacts is a page of the artifacts that the filter selects. Selected is the number of all.
 	Artifacts []Artifact
 	Selected  int
 }
 
-// Decode reads a snapshot of an organization, however large it is, and keeps no more of it than a page
-// shows: of what is selected, the page that begins with selected.From.
-func (s *Snapshot) Decode(content io.Reader, org string, selected *Filter) error {
+// Decode decodes a snapshot of an organization of any size. It keeps only the part that a page shows.
+func (s *Snapshot) Decode(content io.Reader, org string, filter *Filter) error {
 	decoder := jsonstream.NewDecoder(content)
 	err := decoder.Object(map[string]any{
 		"index": &s.Index, "is_latest": &s.Latest, "timestamp": &s.Timestamp, "artifact_compliance_count": &s.Counts,
-		"artifacts": func() error { return s.decodeArtifact(decoder, org, selected) },
+		"artifacts": func() error { return s.decodeArtifact(decoder, org, filter) },
 	})
 	slices.SortStableFunc(s.Causes.List, func(a, b *Cause) int { return cmp.Compare(b.Count, a.Count) })
 	return err
 }
 
-func (s *Snapshot) decodeArtifact(decoder *jsonstream.Decoder, org string, selected *Filter) error {
+func (s *Snapshot) decodeArtifact(decoder *jsonstream.Decoder, org string, filter *Filter) error {
 	var one Artifact
 	if err := decoder.Decode(&one); err != nil {
 		return err
@@ -157,10 +155,10 @@ func (s *Snapshot) decodeArtifact(decoder *jsonstream.Decoder, org string, selec
 	if one.Failing() {
 		s.Causes.add(&one)
 	}
-	if !selected.takes(&one) {
+	if !filter.selects(&one) {
 		return nil
 	}
-	if s.Selected++; s.Selected > selected.From && len(s.Artifacts) < view.RowsPerPage {
+	if s.Selected++; s.Selected > filter.From && len(s.Artifacts) < view.RowsPerPage {
 		s.Artifacts = append(s.Artifacts, one)
 	}
 	return nil

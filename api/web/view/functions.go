@@ -19,16 +19,16 @@ import (
 	"attestry/links"
 )
 
-// Pages are the addresses of pages on this site, without scheme and host.
+// Pages returns paths of pages: links without scheme and host.
 var Pages = links.Links{}
 
-// RowsPerPage is how many entries of a list a page has.
+// RowsPerPage is the number of rows on a page of a list.
 const RowsPerPage = 50
 
-// maxText is how much of a text that a client has sent a page shows, in bytes of HTML.
+// maxText bounds a text of a client on a page, in bytes of HTML.
 const maxText = 64 << 10
 
-// functions are what templates can call.
+// functions are the functions of templates.
 func functions(clock evidence.Clock) template.FuncMap {
 	return template.FuncMap{
 		"moment":     func(seconds any) moment { return newMoment(seconds, clock()) },
@@ -55,13 +55,10 @@ func functions(clock evidence.Clock) template.FuncMap {
 	}
 }
 
-// moment is a time as pages show it.
-type moment struct {
-	// Exact is in UTC, as RFC 3339 has it. Relative says how long ago it is.
-	Exact, Relative string
-}
+// moment is a time for pages: Exact in UTC (RFC 3339), and Relative to now.
+type moment struct{ Exact, Relative string }
 
-// newMoment takes Unix seconds, as number or as a pointer to one. It is empty for 0 and nil.
+// newMoment takes Unix seconds, as a number or a pointer to one. It is empty for 0 and nil.
 func newMoment(value any, now time.Time) moment {
 	seconds := 0.0
 	switch value := value.(type) {
@@ -81,18 +78,17 @@ func newMoment(value any, now time.Time) moment {
 	return moment{Exact: at.Format(time.RFC3339), Relative: humanize.RelTime(at, now, "ago", "from now")}
 }
 
-// utc is a time in UTC, from Unix seconds, in a layout of package time.
+// utc formats Unix seconds in UTC, in a layout of package time.
 func utc(seconds float64, layout string) string {
 	return time.UnixMilli(int64(seconds * 1000)).UTC().Format(layout)
 }
 
-// shownDigits is how much of a fingerprint or commit is shown.
+// shownDigits is the number of shown digits of a fingerprint or commit.
 const shownDigits = 12
 
-// short is the beginning of a fingerprint.
 func short(fingerprint string) string { return fingerprint[:min(len(fingerprint), shownDigits)] }
 
-// shortCommit is the beginning of a commit, "" for one that is not known.
+// shortCommit is the beginning of a commit, "" for an unknown one, whose digits are all 0.
 func shortCommit(commit string) string {
 	if strings.Trim(commit, "0") == "" {
 		return ""
@@ -100,10 +96,10 @@ func shortCommit(commit string) string {
 	return short(commit)
 }
 
-// Plural is a number with a noun.
+// Plural is a number with a noun in singular or plural.
 func Plural(n int, noun string) string { return english.Plural(n, noun, "") }
 
-// units are those of durations, with how many seconds they have and from how many on they are used.
+// units are the units of durations, with their seconds and the number of seconds from which they are used.
 var units = []struct {
 	name          string
 	seconds, from float64
@@ -122,13 +118,13 @@ func duration(seconds *float64) string {
 	return strconv.FormatFloat(*seconds, 'f', 0, 64) + " s"
 }
 
-// label is the name of a member in words.
+// label is the name of a JSON member in words.
 func label(name string) string {
 	words := strings.ReplaceAll(strings.TrimSuffix(name, "_timestamp"), "_", " ")
 	return strings.ToUpper(words[:1]) + words[1:]
 }
 
-// policyPage is the page of the policy that has an address in the API, "" for any other address.
+// policyPage is the page of the policy with a URL of the API, "" for any other URL.
 func policyPage(address string) string {
 	_, names, _ := strings.Cut(address, links.Prefix+"/policies/")
 	org, name, _ := strings.Cut(names, "/")
@@ -138,7 +134,7 @@ func policyPage(address string) string {
 	return "/" + org + "/policies/" + name
 }
 
-// external is a link that a client has sent, as text unless it is one of the web.
+// external is the HTML of a link that a client has sent, only its text if it is not http or https.
 func external(address, text string) template.HTML {
 	shown := template.HTMLEscapeString(Excerpt(text))
 	parsed, err := url.Parse(address)
@@ -149,10 +145,10 @@ func external(address, text string) template.HTML {
 }
 
 const (
-	// maxExcerpt is how much of a text is shown beside others, and maxBrief in a row of a table, in bytes of HTML.
+	// maxExcerpt bounds an excerpt of a text, and maxBrief one in a row of a table, in bytes of HTML.
 	maxExcerpt = 1 << 10
 	maxBrief   = 256
-	// maxAddress is the longest address that a client has sent and a page links to.
+	// maxAddress bounds a URL of a client that a page links to, in bytes.
 	maxAddress = 1 << 10
 )
 
@@ -162,7 +158,7 @@ type Named[V any] struct {
 	Value V
 }
 
-// First are the first values by name. Clients may send any number of them.
+// First returns the first values by name, as clients may send any number of them.
 func First[V any](values map[string]V, limit int) []Named[V] {
 	names := slices.Sorted(maps.Keys(values))
 	first := make([]Named[V], 0, min(len(names), limit))
@@ -172,8 +168,7 @@ func First[V any](values map[string]V, limit int) []Named[V] {
 	return first
 }
 
-// Cut is the beginning of a text, with an ellipsis if something is left out. It takes at most limit
-// bytes of HTML, in which a quotation mark takes five.
+// Cut truncates a text to at most limit bytes of HTML, in which a quotation mark takes five, and adds an ellipsis.
 func Cut(text string, limit int) string {
 	size := 0
 	for i, char := range text {
@@ -184,10 +179,10 @@ func Cut(text string, limit int) string {
 	return text
 }
 
-// Excerpt is the beginning of a text that is shown beside others.
+// Excerpt is Cut for a text that is shown among others.
 func Excerpt(text string) string { return Cut(text, maxExcerpt) }
 
-// userText is data that a client has sent along as text, "" for none.
+// userText is a client's user data as text, "" for none.
 func userText(data json.RawMessage) string {
 	if text := string(data); text != "{}" && text != "null" {
 		return text
@@ -195,10 +190,10 @@ func userText(data json.RawMessage) string {
 	return ""
 }
 
-// badge is a state as pages show it: never by its color alone.
+// badge is a state on a page: a color by the CSS class, and a text.
 type badge struct{ Class, Text string }
 
-// newBadge takes a state of the API: a verdict that may be unknown, or one of the words for trails and artifacts.
+// newBadge takes a state of the API: a verdict, which may be nil, or a state of a trail or artifact.
 func newBadge(state any) badge {
 	switch state := state.(type) {
 	case *bool:
@@ -219,7 +214,6 @@ func newBadge(state any) badge {
 	return badge{"unknown", "unknown"}
 }
 
-// badges are the states of trails and artifacts.
 var badges = map[evidence.Status]badge{
 	evidence.Compliant: {"good", "compliant"}, evidence.NonCompliant: {"bad", "not compliant"},
 	evidence.Incomplete: {"open", "incomplete"}, evidence.Missing: {"open", "missing"},

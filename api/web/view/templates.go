@@ -1,5 +1,5 @@
-// Package view renders the pages for people: templates, style and script, and how times, states and texts of
-// clients are shown.
+// Package view renders the pages for people: templates, style and script, and the formatting of times, states and texts
+// of clients.
 package view
 
 import (
@@ -20,13 +20,13 @@ import (
 //go:embed templates
 var templateFiles embed.FS
 
-// Templates are those of all pages, by their names.
+// Templates are the templates of all pages, by name.
 type Templates struct {
 	pages map[string]*template.Template
 }
 
-// New reads the templates. Each page fills in the blocks of api/web/view/templates/layout.html. more are
-// functions that templates can call beside those of this package.
+// New parses the templates. Each page defines the blocks of api/web/view/templates/layout.html. more are further
+// functions of templates.
 func New(clock evidence.Clock, more template.FuncMap) (*Templates, error) {
 	shared, err := template.New("").Funcs(functions(clock)).Funcs(more).ParseFS(templateFiles, "templates/layout.html", "templates/parts.html")
 	if err != nil {
@@ -50,23 +50,23 @@ func New(clock evidence.Clock, more template.FuncMap) (*Templates, error) {
 	return t, nil
 }
 
-// Layout is what api/web/view/templates/layout.html shows.
+// Layout is the data of api/web/view/templates/layout.html.
 type Layout struct {
 	Title string
-	// Viewer is the name of whoever is signed in, "" if nobody is.
+	// Viewer is the name of the signed-in user, "" for none.
 	Viewer string
-	// Org is the organization that the page is of, "" for none.
+	// Org is the organization of the page, "" for none.
 	Org string
-	// Beta is set if the organization has the beta features and the viewer sees the organization.
+	// Beta is set if the organization has beta features and the viewer may see the organization.
 	Beta bool
-	// Section is the part of the navigation that the page belongs to: the second segment of its path.
+	// Section is the page's part of the navigation: the second segment of its path.
 	Section string
-	// API is the address of the operation that answers the same, "" if there is none.
+	// API is the path of the same data in the API, "" for none.
 	API  string
 	Data any
 }
 
-// Current is the attribute that marks the link to a part of the navigation, if the page belongs to it.
+// Current is the attribute of the link to a part of the navigation that marks it as the current one.
 func (l Layout) Current(section string) template.HTMLAttr {
 	if section == l.Section {
 		return ` aria-current="page"`
@@ -74,11 +74,13 @@ func (l Layout) Current(section string) template.HTMLAttr {
 	return ""
 }
 
-// Style and Script are the addresses of the assets.
-func (Layout) Style() string  { return Assets["attestry.css"].Address }
+// Style is the URL of the style sheet.
+func (Layout) Style() string { return Assets["attestry.css"].Address }
+
+// Script is the URL of the script.
 func (Layout) Script() string { return Assets["attestry.js"].Address }
 
-// Render makes the page of a name.
+// Render renders the named page.
 func (t *Templates) Render(name string, shown Layout) ([]byte, error) {
 	var content bytes.Buffer
 	if err := t.pages[name].ExecuteTemplate(&content, "layout", shown); err != nil {
@@ -90,18 +92,18 @@ func (t *Templates) Render(name string, shown Layout) ([]byte, error) {
 //go:embed static
 var staticFiles embed.FS
 
-// assetsPath is where style and script are. No organization can have its name.
+// assetsPath is the path of style and script. No organization can be named "-".
 const assetsPath = "/-/assets/"
 
 // Asset is a file that pages load.
 type Asset struct {
-	// Path is where it is, and Address that with a part of its checksum, so that browsers can keep it.
+	// Address is Path with a part of the content's digest, so that browsers can cache it without revalidation.
 	Path, Address string
 	ContentType   string
 	Content       []byte
 }
 
-// Assets are the style and the script, by their file names.
+// Assets are the style and the script, by file name.
 var Assets = readAssets("attestry.css", "attestry.js")
 
 func readAssets(names ...string) map[string]Asset {
@@ -109,7 +111,7 @@ func readAssets(names ...string) map[string]Asset {
 	for _, name := range names {
 		content, err := staticFiles.ReadFile("static/" + name)
 		if err != nil {
-			panic(err) // it was there when this was compiled
+			panic(err) // it is embedded
 		}
 		sum := sha256.Sum256(content)
 		assets[name] = Asset{

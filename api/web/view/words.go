@@ -3,15 +3,16 @@ package view
 import "bytes"
 
 const (
-	// minWord and maxWord are how long a word is that lines end within, in bytes of HTML: shorter ones fit on a telephone,
-	// and the page must not grow much by longer ones, which are no names.
+	// minWord and maxWord bound the words that get line break opportunities, in bytes of HTML. Shorter ones fit on a
+	// phone. Longer ones are not names, and must not make the page much larger.
 	minWord, maxWord = 28, 4 << 10
-	// minPart is the least between two such ends, in bytes of HTML, and hexPart how many hexadecimal digits are one part.
+	// minPart is the minimum length between two opportunities, in bytes of HTML, and hexPart that of hexadecimal
+	// digits.
 	minPart, hexPart = 8, 12
 )
 
-// breakWords lets lines end within the long words of names and texts that others have sent, at places where people can
-// still read them. Browsers break what has no such place anywhere.
+// breakWords inserts <wbr> into the long words of names and texts of clients (bdi and code), where people can still
+// read them. Browsers would break them anywhere.
 func breakWords(page []byte) []byte {
 	broken := make([]byte, 0, len(page)+len(page)/16)
 	for i, part := range bytes.SplitAfter(page, []byte("<")) {
@@ -28,7 +29,7 @@ func breakWords(page []byte) []byte {
 	return broken
 }
 
-// appendWord appends a word. A line may end behind /, . and -, and behind so many hexadecimal digits.
+// appendWord appends a word with <wbr> after /, . and -, and after hexPart hexadecimal digits.
 func appendWord(to, word []byte) []byte {
 	if len(word) < minWord || len(word) > maxWord {
 		return append(to, word...)

@@ -13,7 +13,7 @@ import (
 // SignIn signs a client in with an API key at the service of a base URL. The cookie jar of the client
 // keeps the session.
 func SignIn(client *http.Client, base, key string) error {
-	// A success is told by its redirect from a failure, which shows the form again.
+	// A success redirects, a failure shows the form again.
 	direct := *client
 	direct.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	request, err := http.NewRequest(http.MethodPost, base+"/signin", strings.NewReader(url.Values{"key": {key}}.Encode()))
