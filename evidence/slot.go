@@ -224,8 +224,8 @@ func RebuildSlot(record *ArtifactRecord, entries []SlotEntry) Slot {
 	return slot
 }
 
-// Concerned returns the fingerprints of the artifacts that an attestation is bound to.
-func (s *Slot) Concerned(entry SlotEntry) []string {
+// BoundFingerprints returns the fingerprints of the artifacts that an attestation is bound to.
+func (s *Slot) BoundFingerprints(entry SlotEntry) []string {
 	var fingerprints []string
 	for _, artifact := range s.Artifacts {
 		if entry.Binds(artifact) {

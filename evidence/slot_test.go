@@ -126,7 +126,7 @@ func TestConcernedAreAllArtifactsThatAnAttestationIsBoundTo(t *testing.T) {
 		{SlotEntry{}, []string{"f", "g", "h"}},
 		{SlotEntry{Commit: "e"}, nil},
 	} {
-		if got := slot.Concerned(c.entry); !slices.Equal(got, c.want) {
+		if got := slot.BoundFingerprints(c.entry); !slices.Equal(got, c.want) {
 			t.Errorf("%v concerns %v, want %v", c.entry, got, c.want)
 		}
 	}

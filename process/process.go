@@ -142,7 +142,7 @@ func Assemble(settings config.Settings, log *slog.Logger, clock evidence.Clock, 
 	monitor.RegisterLimits(metrics, connectionLimits(engines.Documents, client)...)
 	guarded := guard.New(clock, log, metrics)
 	store := app.NewStore(guarded.Documents(docs), guarded.Objects(objects), clock, log)
-	store.Tenancy.BetaOfNew = bool(settings.Process.Beta)
+	store.Tenancy.BetaByDefault = bool(settings.Process.Beta)
 	store.Retention = retention.New(store.Objects, retention.Settings{
 		Days: settings.Retention.Days, Organizations: settings.Retention.Organizations, Mode: string(settings.Retention.Mode),
 	}, clock)

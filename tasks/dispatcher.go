@@ -77,8 +77,8 @@ func (d *Dispatcher) Limit() monitor.Limit {
 	}}
 }
 
-// Away reports whether the last attempt to reach Redis failed.
-func (d *Dispatcher) Away() bool {
+// Unreachable reports whether the last attempt to reach Redis failed.
+func (d *Dispatcher) Unreachable() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.away
@@ -128,7 +128,7 @@ func (d *Dispatcher) flush(ctx context.Context) bool {
 			if err != nil {
 				d.putBack(w, of)
 				failed.Store(true)
-				d.setAway(err)
+				d.setUnreachable(err)
 			}
 			return err
 		})
@@ -136,7 +136,7 @@ func (d *Dispatcher) flush(ctx context.Context) bool {
 	if group.Wait() != nil {
 		return false
 	}
-	d.setAway(nil)
+	d.setUnreachable(nil)
 	return true
 }
 
@@ -160,8 +160,8 @@ func (d *Dispatcher) add(w work, of latest) {
 	}
 }
 
-// setAway sets whether Redis is unreachable, and logs a change.
-func (d *Dispatcher) setAway(failed error) {
+// setUnreachable sets whether Redis is unreachable, and logs a change.
+func (d *Dispatcher) setUnreachable(failed error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if away := failed != nil; away != d.away {

@@ -137,10 +137,10 @@ func TestDispatcherKeepsWhatRedisCannotTake(t *testing.T) {
 	dispatcher := runDispatcher(t, client)
 	server.SetError("LOADING the dataset")
 	dispatcher.Dispatch(t.Context(), &job.Report, "one", 1)
-	eventually(t, "Redis is known to be away", dispatcher.Away)
+	eventually(t, "Redis is known to be away", dispatcher.Unreachable)
 	server.SetError("")
 	eventually(t, "the task is enqueued", func() bool { return pending(t, client) == 1 })
-	eventually(t, "Redis is known to be back", func() bool { return !dispatcher.Away() })
+	eventually(t, "Redis is known to be back", func() bool { return !dispatcher.Unreachable() })
 }
 
 func TestEnqueueingAnAttemptTwiceMakesOneTask(t *testing.T) {

@@ -71,7 +71,7 @@ func TestHangingRedisIsKnownToBeAwayBeforeEveryTaskHasTried(t *testing.T) {
 		defer close(done)
 		dispatcher.Run(ctx)
 	}()
-	eventually(t, "Redis is known to be away", dispatcher.Away)
+	eventually(t, "Redis is known to be away", dispatcher.Unreachable)
 	if tried := connections.Load(); tried > environments/4 {
 		t.Errorf("%d connections until Redis was known to be away", tried)
 	}

@@ -33,8 +33,8 @@ type Publisher struct {
 // NewPublisher makes a publisher.
 func NewPublisher(client redis.UniversalClient) *Publisher { return &Publisher{client: client} }
 
-// Settled publishes that the head of an environment or the assembly of a package has changed, by its id.
-func (a *Publisher) Settled(ctx context.Context, id string) {
+// PublishChange publishes that the head of an environment or the assembly of a package has changed, by its id.
+func (a *Publisher) PublishChange(ctx context.Context, id string) {
 	a.client.Publish(ctx, settledChannel, id)
 }
 

@@ -39,7 +39,7 @@ func TestWaitersAreWokenForTheirEnvironmentOnly(t *testing.T) {
 	other, leaveOther, _ := waiters.Register("other")
 	defer leaveMine()
 	defer leaveOther()
-	tasks.NewPublisher(client).Settled(t.Context(), "mine")
+	tasks.NewPublisher(client).PublishChange(t.Context(), "mine")
 	<-mine
 	select {
 	case <-other:

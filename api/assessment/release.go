@@ -18,7 +18,7 @@ import (
 // bring since the artifact that it replaces. It does nothing unless a policy requires that. It takes one command for
 // thousands of artifacts, and those of Trails.Unapproved.
 func addUnapproved(ctx context.Context, base *resource.Base, basis *Basis, subjects []facts.Subject) error {
-	if basis.Environment.ID == "" || !policy.AskSinceRelease(basis.Applied) {
+	if basis.Environment.ID == "" || !policy.RequireSinceRelease(basis.Applied) {
 		return nil
 	}
 	trails, byFingerprint := map[environments.PredecessorQuery]string{}, map[string]map[string][]string{}

@@ -35,7 +35,7 @@ func (b snapshotBody) runningNames() string {
 // discardSettled ignores which environments have settled.
 type discardSettled struct{}
 
-func (discardSettled) Settled(context.Context, string) {}
+func (discardSettled) PublishChange(context.Context, string) {}
 
 // TestLateReportKeepsTheNumbersOfALogicalEnvironment processes the reports of two members
 // in another order than they were accepted in.

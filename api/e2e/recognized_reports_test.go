@@ -194,7 +194,7 @@ func TestReportBeforeTheLastIsNotTakenForUnchanged(t *testing.T) {
 type noQueue struct{}
 
 func (noQueue) Dispatch(context.Context, *job.Kind, string, int64) {}
-func (noQueue) Away() bool                                         { return true }
+func (noQueue) Unreachable() bool                                  { return true }
 func (noQueue) Register(string) (wake <-chan struct{}, leave func(), ok bool) {
 	return nil, func() {}, false
 }

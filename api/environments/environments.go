@@ -192,7 +192,7 @@ func (in *listEnvironmentsInput) sort(shown []GetEnvironmentResponse) {
 // showEnvironments shows environments with their heads, and the heads of their members, which may be archived.
 func (h *handlers) showEnvironments(ctx context.Context, shown []evidence.Environment) ([]GetEnvironmentResponse, error) {
 	org := server.Access(ctx)
-	if err := h.Environments.FollowRevivals(ctx, org.OrgID, shown); err != nil {
+	if err := h.Environments.ReplaceArchivedMembers(ctx, org.OrgID, shown); err != nil {
 		return nil, err
 	}
 	var own, members []string

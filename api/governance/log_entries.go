@@ -32,7 +32,7 @@ func (h *handlers) addEntries(ctx context.Context, found *assessment.Assessment,
 	for _, applied := range decided.Policies {
 		names = append(names, policyFact(applied))
 	}
-	leaves, err := h.Logs.Entered(ctx, org.OrgID, names)
+	leaves, err := h.Logs.Indexed(ctx, org.OrgID, names)
 	if err != nil {
 		return err
 	}

@@ -222,7 +222,7 @@ func (v *actionView) head(a *notification.Action) ActionHead {
 		health.Add(&state)
 		shown.Targets = append(shown.Targets, showTarget(target, &state, v.addresses))
 	}
-	if health.Told {
+	if health.Attempted {
 		shown.IsFailing = &health.Failing
 	}
 	shown.LastSuccessTimestamp = resource.NilIfEmpty(health.LastSuccessAt)

@@ -36,7 +36,7 @@ func (h *handlers) listEntries(ctx context.Context, in *entriesQuery) (*server.A
 	if err != nil {
 		return nil, err
 	}
-	leaves, err := h.Logs.Entered(ctx, org.OrgID, storage.Distinct(resolved))
+	leaves, err := h.Logs.Indexed(ctx, org.OrgID, storage.Distinct(resolved))
 	if err != nil {
 		return nil, err
 	}

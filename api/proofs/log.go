@@ -148,7 +148,7 @@ func (h *handlers) getProof(ctx context.Context, in *proofPath) (*server.Answer[
 	if err != nil {
 		return nil, err
 	}
-	leaves, err := h.Logs.Entered(ctx, org.OrgID, names)
+	leaves, err := h.Logs.Indexed(ctx, org.OrgID, names)
 	if err != nil {
 		return nil, err
 	}

@@ -236,7 +236,7 @@ func (b *Base) LoadEnvironment(ctx context.Context, name string) (evidence.Envir
 		return found, err
 	}
 	one := []evidence.Environment{found}
-	err = b.Environments.FollowRevivals(ctx, server.Access(ctx).OrgID, one)
+	err = b.Environments.ReplaceArchivedMembers(ctx, server.Access(ctx).OrgID, one)
 	return one[0], err
 }
 
@@ -259,7 +259,7 @@ func (b *Base) PhysicalEnvironments(ctx context.Context, names []string, field s
 	if err != nil {
 		return nil, err
 	}
-	if err := b.Environments.FollowRevivals(ctx, server.Access(ctx).OrgID, found); err != nil {
+	if err := b.Environments.ReplaceArchivedMembers(ctx, server.Access(ctx).OrgID, found); err != nil {
 		return nil, err
 	}
 	ids := []string{}

@@ -119,6 +119,6 @@ func (u *trailUpdate) concernAttested(slots []*slotUpdate, a *evidence.Attestati
 	}
 	for _, slot := range slots {
 		u.concernsAll = u.concernsAll || slot.Value.Pruned
-		u.concern(slot.Value.Concerned(a.SlotEntry())...)
+		u.concern(slot.Value.BoundFingerprints(a.SlotEntry())...)
 	}
 }

@@ -18,7 +18,7 @@ func (r *Recorder) Approve(ctx context.Context, fresh approval.Approval) error {
 		return err
 	}
 	_, err = r.Approvals.Add(ctx, fresh, func(batch *storage.Batch, made *approval.Approval) error {
-		return r.TrailEvents.TellIn(ctx, batch, made.Event())
+		return r.TrailEvents.EnqueueIn(ctx, batch, made.Event())
 	})
 	return err
 }

@@ -130,7 +130,7 @@ func (r *Recorder) insertTogether(ctx context.Context, begins []*begin, tally st
 	}
 	r.Trails.Tallies.AddIn(batch, trails, tally)
 	for i := range trails {
-		if err := r.TrailEvents.TellIn(ctx, batch, trails[i].Pending...); err != nil {
+		if err := r.TrailEvents.EnqueueIn(ctx, batch, trails[i].Pending...); err != nil {
 			return err
 		}
 		trails[i].Uncounted, trails[i].Pending = false, nil
@@ -161,5 +161,5 @@ func (r *Recorder) insertAlone(ctx context.Context, trail evidence.Trail) error 
 	if err != nil {
 		return err
 	}
-	return r.Trails.Settle(ctx, trail)
+	return r.Trails.ApplyPending(ctx, trail)
 }

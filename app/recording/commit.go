@@ -30,7 +30,7 @@ func (u *trailUpdate) write(ctx context.Context) error {
 	if u.concernsAll || len(u.concerned) > 0 {
 		u.recorder.announceIn(batch, u.trail.Value.Org, concerned, u.givesChildren)
 	}
-	if err := u.recorder.TrailEvents.TellIn(ctx, batch, u.events...); err != nil {
+	if err := u.recorder.TrailEvents.EnqueueIn(ctx, batch, u.events...); err != nil {
 		return err
 	}
 	return batch.Write(ctx, u.recorder.docs)

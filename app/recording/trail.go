@@ -98,7 +98,7 @@ func (r *Recorder) patch(ctx context.Context, scope Scope, seen storage.Versione
 			return err
 		}
 	}
-	return r.Trails.Settle(ctx, trail)
+	return r.Trails.ApplyPending(ctx, trail)
 }
 
 // announceTrail changes the generations of the environments in which artifacts of a trail run. Call it after the trail

@@ -9,8 +9,8 @@ import (
 	"attestry/evidence/period"
 )
 
-// AskedInterval is the precision of AskedAt, in seconds: most reads of a package then need no write.
-const AskedInterval = 3600.0
+// RequestedInterval is the precision of RequestedAt, in seconds: most reads of a package then need no write.
+const RequestedInterval = 3600.0
 
 // killedReason is the reason of an assembly whose last worker ended without storing one.
 const killedReason = "The worker ended while it assembled the package."
@@ -46,8 +46,9 @@ type Assembly struct {
 
 	// Ready is the last package that was assembled, nil if there is none or it has expired.
 	Ready *Assembled `json:"ready,omitempty"`
-	// AskedAt is when the ready package was last requested, in Unix seconds, with the precision of AskedInterval.
-	AskedAt float64 `json:"asked_at,omitempty"`
+	// RequestedAt is when the ready package was last requested, in Unix seconds, with the precision of
+	// RequestedInterval.
+	RequestedAt float64 `json:"asked_at,omitempty"`
 	// Replaced are earlier packages whose objects are still stored.
 	Replaced []ReplacedObject `json:"replaced,omitempty"`
 }
@@ -141,12 +142,12 @@ func (a *Assembly) Retry(now float64) {
 	a.Start(now)
 }
 
-// LastAsked is when the ready package was last requested, in Unix seconds.
-func (a *Assembly) LastAsked() float64 { return max(a.AskedAt, a.Ready.At) }
+// LastRequested is when the ready package was last requested, in Unix seconds.
+func (a *Assembly) LastRequested() float64 { return max(a.RequestedAt, a.Ready.At) }
 
 // Expire discards the ready package at a time in Unix seconds, unless it was requested after since.
 func (a *Assembly) Expire(since, at float64) {
-	if a.Ready != nil && a.LastAsked() <= since {
+	if a.Ready != nil && a.LastRequested() <= since {
 		a.Discard(a.Ready, at)
 		a.Ready = nil
 	}

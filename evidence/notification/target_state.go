@@ -99,8 +99,8 @@ func (s *TargetState) Secrets(now float64) []string {
 
 // Health sums up the deliveries to the targets of an action.
 type Health struct {
-	// Told is true if a delivery to one of them was attempted.
-	Told bool
+	// Attempted is true if a delivery to one of them was attempted.
+	Attempted bool
 	// Failing is true if one of them fails.
 	Failing bool
 	// LastSuccessAt and LastFailureAt are the latest of all targets, in Unix seconds, 0 if there was none.
@@ -110,7 +110,7 @@ type Health struct {
 
 // Add adds the state of another target.
 func (h *Health) Add(s *TargetState) {
-	h.Told = h.Told || s.LastSuccessAt > 0 || s.LastFailureAt > 0
+	h.Attempted = h.Attempted || s.LastSuccessAt > 0 || s.LastFailureAt > 0
 	h.Failing = h.Failing || s.FailingSince > 0
 	h.LastSuccessAt = max(h.LastSuccessAt, s.LastSuccessAt)
 	h.LastFailureAt = max(h.LastFailureAt, s.LastFailureAt)

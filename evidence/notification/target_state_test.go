@@ -76,12 +76,12 @@ func TestTheFormerSecretSignsForADay(t *testing.T) {
 func TestHealthIsThatOfAllTargets(t *testing.T) {
 	var health notification.Health
 	health.Add(&notification.TargetState{Secret: "s"})
-	if health.Told || health.Failing {
+	if health.Attempted || health.Failing {
 		t.Errorf("before anything was sent: %+v", health)
 	}
 	health.Add(&notification.TargetState{LastSuccessAt: 5, LastFailureAt: 4})
 	health.Add(&notification.TargetState{LastSuccessAt: 2, LastFailureAt: 7, FailingSince: 6})
-	if health != (notification.Health{Told: true, Failing: true, LastSuccessAt: 5, LastFailureAt: 7}) {
+	if health != (notification.Health{Attempted: true, Failing: true, LastSuccessAt: 5, LastFailureAt: 7}) {
 		t.Errorf("got %+v", health)
 	}
 }

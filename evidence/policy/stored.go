@@ -115,8 +115,8 @@ func References(applied []Applied) []Reference {
 	return references
 }
 
-// AskSinceRelease reports whether a policy has a rule with SinceRelease.
-func AskSinceRelease(applied []Applied) bool {
+// RequireSinceRelease reports whether a policy has a rule with SinceRelease.
+func RequireSinceRelease(applied []Applied) bool {
 	return slices.ContainsFunc(applied, func(one Applied) bool {
 		return slices.ContainsFunc(one.Policy.Attestations, func(rule AttestationRule) bool {
 			return rule.Independent != nil && rule.Independent.SinceRelease

@@ -107,7 +107,7 @@ func checkConsistency(ctx context.Context, all *logs.Logs, org string) (log logs
 	}
 	for _, checkpoint := range []logs.Kept{kept, {Generation: log.Generation, Size: log.Signed, Note: log.Checkpoint}} {
 		if err == nil && reason == "" {
-			reason, err = all.Behind(ctx, &log, checkpoint)
+			reason, err = all.CheckConsistent(ctx, &log, checkpoint)
 		}
 	}
 	return log, reason, err

@@ -52,7 +52,7 @@ func (a *Admissions) Record(ctx context.Context, fresh admission.Record) error {
 	batch := &storage.Batch{}
 	// The event is written before the record, as a repeat of the record adds none. A repeated event notifies once.
 	if fresh.Outcome == admission.BreakGlass {
-		if err := a.outbox.TellIn(ctx, batch, notification.BreakGlassEvent(fresh)); err != nil {
+		if err := a.outbox.EnqueueIn(ctx, batch, notification.BreakGlassEvent(fresh)); err != nil {
 			return err
 		}
 		a.brokenGlass.AddIn(batch, fresh)

@@ -16,8 +16,8 @@ var allowlistSchema = storage.NewSchema("allowlist",
 
 // Outbox keeps the events that actions are to be notified of.
 type Outbox interface {
-	// TellIn adds an event to a batch, unless no action fires on it.
-	TellIn(ctx context.Context, batch *storage.Batch, event notification.Event) error
+	// EnqueueIn adds an event to a batch, unless no action fires on it.
+	EnqueueIn(ctx context.Context, batch *storage.Batch, event notification.Event) error
 }
 
 // Allowlist keeps which artifacts are permitted in which environments.
@@ -57,7 +57,7 @@ func (a *Allowlist) Put(ctx context.Context, fresh evidence.Allowance) (evidence
 		}
 		batch := &storage.Batch{}
 		a.collection.StoreIn(batch, &stored, seen.Revision)
-		if err := a.outbox.TellIn(ctx, batch, notification.AllowedEvent(stored)); err != nil {
+		if err := a.outbox.EnqueueIn(ctx, batch, notification.AllowedEvent(stored)); err != nil {
 			return stored, err
 		}
 		err = batch.Write(ctx, a.docs)

@@ -91,9 +91,9 @@ func (e *Environments) Names(ctx context.Context, org string, ids []string) (map
 	return storage.ByKey(found, func(environment *evidence.Environment) string { return environment.ID }), err
 }
 
-// FollowRevivals replaces archived members of logical environments by the physical environments that now have their
-// names, and sets the active members. It stores nothing: one command, and one more if a member is archived.
-func (e *Environments) FollowRevivals(ctx context.Context, org string, environments []evidence.Environment) error {
+// ReplaceArchivedMembers replaces archived members of logical environments by the physical environments that now have
+// their names, and sets the active members. It stores nothing: one command, and one more if a member is archived.
+func (e *Environments) ReplaceArchivedMembers(ctx context.Context, org string, environments []evidence.Environment) error {
 	var ids []string
 	for i := range environments {
 		ids = append(ids, environments[i].Included...)
@@ -269,7 +269,7 @@ func (e *Environments) Membership(ctx context.Context, id string) (evidence.Envi
 			return stored, err
 		}
 		followed := []evidence.Environment{stored}
-		if err := e.FollowRevivals(ctx, stored.Org, followed); err != nil {
+		if err := e.ReplaceArchivedMembers(ctx, stored.Org, followed); err != nil {
 			return stored, err
 		}
 		if slices.Equal(followed[0].Included, stored.Included) {

@@ -77,7 +77,7 @@ func (l *Logs) addLeaves(ctx context.Context, kind *kind, facts []storage.Record
 		leaves = append(leaves, leaf)
 		of[leaf.key()] = &facts[i]
 	}
-	leaves, err := l.DropPlaced(ctx, leaves)
+	leaves, err := l.DropIndexed(ctx, leaves)
 	if err != nil {
 		return err
 	}

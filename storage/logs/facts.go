@@ -30,8 +30,8 @@ func (l *Logs) VersionNames(ctx context.Context, org, kind string, documents []s
 // blocksAtOnce bounds the blocks, of up to 256 leaves, that are in memory at once.
 const blocksAtOnce = 32
 
-// Entered returns the leaves of an organization that have an index in the log among names, kind/id, in their order.
-func (l *Logs) Entered(ctx context.Context, org string, names []string) ([]Leaf, error) {
+// Indexed returns the leaves of an organization that have an index in the log among names, kind/id, in their order.
+func (l *Logs) Indexed(ctx context.Context, org string, names []string) ([]Leaf, error) {
 	found := map[string]Leaf{}
 	err := l.findIndexed(ctx, org, names, found)
 	return inOrder(names, found), err

@@ -105,7 +105,7 @@ func TestFactsAreKnownBeforeTheyHaveAPlace(t *testing.T) {
 				t.Errorf("%s has %s %s: %v, %v", org, leaf.Kind, leaf.ID, has, err)
 			}
 		}
-		if entered, err := reader.Entered(t.Context(), "org", []string{leaf.Kind + "/" + leaf.ID}); err != nil || len(entered) > 0 {
+		if entered, err := reader.Indexed(t.Context(), "org", []string{leaf.Kind + "/" + leaf.ID}); err != nil || len(entered) > 0 {
 			t.Errorf("%s %s has a place: %v, %v", leaf.Kind, leaf.ID, entered, err)
 		}
 	}

@@ -94,9 +94,9 @@ func (l *Logs) readKept(ctx context.Context, key string) (found Kept, err error)
 	return found, err
 }
 
-// Behind compares a log with its last checkpoint in the object store. It returns why the log must not be continued, ""
-// if it may be: each published checkpoint must be consistent with all later ones.
-func (l *Logs) Behind(ctx context.Context, log *Log, last Kept) (string, error) {
+// CheckConsistent compares a log with its last checkpoint in the object store. It returns why the log must not be
+// continued, "" if it may be: each published checkpoint must be consistent with all later ones.
+func (l *Logs) CheckConsistent(ctx context.Context, log *Log, last Kept) (string, error) {
 	switch {
 	case last.Note == "" || last.Generation < log.Generation:
 		return "", nil // a log that continues another one has no checkpoint yet
@@ -132,7 +132,7 @@ func (l *Logs) Restored(ctx context.Context, why string) (map[string]string, err
 		if err != nil {
 			return halted, err
 		}
-		if behind, err := l.Behind(ctx, &log, last); err != nil {
+		if behind, err := l.CheckConsistent(ctx, &log, last); err != nil {
 			return halted, err
 		} else if behind != "" {
 			halted[record.ID] = behind
@@ -155,7 +155,7 @@ func (l *Logs) Continue(ctx context.Context, org string) (Log, error) {
 	if err != nil {
 		return Log{}, err
 	}
-	why, err := l.Behind(ctx, &old.Value, last)
+	why, err := l.CheckConsistent(ctx, &old.Value, last)
 	if err != nil {
 		return Log{}, err
 	}

@@ -109,7 +109,7 @@ func TestAFactWhoseLeafWasCutOffGetsItWhenItIsSentAgain(t *testing.T) {
 				t.Errorf("write %d: the leaf is not of what is stored", at)
 			}
 		}
-		if leaves, err = logs.New(s.Db, nil).DropPlaced(t.Context(), leaves); err != nil || len(leaves) != 1 {
+		if leaves, err = logs.New(s.Db, nil).DropIndexed(t.Context(), leaves); err != nil || len(leaves) != 1 {
 			t.Errorf("write %d: %d leaves get a place: %v", at, len(leaves), err)
 		}
 	}

@@ -173,8 +173,8 @@ func (l *Logs) Begin(ctx context.Context, org, origin string) error {
 	return err
 }
 
-// Placed returns the leaves of the block after the index first; none if it is not stored.
-func (l *Logs) Placed(ctx context.Context, org string, first int64) ([]Leaf, error) {
+// Block returns the leaves of the block after the index first; none if it is not stored.
+func (l *Logs) Block(ctx context.Context, org string, first int64) ([]Leaf, error) {
 	found, err := l.blocks.Get(ctx, numbered(org, first))
 	return found.leaves(), storage.IgnoreMissing(err)
 }
@@ -231,9 +231,9 @@ func compressed(content []byte) []byte {
 
 // Change is what one command does to a log.
 type Change struct {
-	// Leaves get the next indexes. Placed means that their block is stored already.
-	Leaves []Leaf
-	Placed bool
+	// Leaves get the next indexes. BlockStored means that their block is stored already.
+	Leaves      []Leaf
+	BlockStored bool
 	// Parts are those that have become full.
 	Parts []Part
 	// Checkpoint was signed, nil if none was.
@@ -246,7 +246,7 @@ func (l *Logs) Commit(ctx context.Context, log *Log, revision int64, change *Cha
 	batch := &storage.Batch{}
 	if len(change.Leaves) > 0 {
 		fresh := block{Org: log.Org, First: log.Tree.Size - int64(len(change.Leaves)), Leaves: change.Leaves}
-		if !change.Placed {
+		if !change.BlockStored {
 			l.blocks.InsertIn(batch, &fresh)
 		}
 		for i := range change.Leaves {

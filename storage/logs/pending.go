@@ -43,8 +43,8 @@ func (l *Logs) list(ctx context.Context, after, org string, limit int) ([]Leaf, 
 	return leaves, nil
 }
 
-// DropPlaced returns the leaves that are not in the log, each once, and deletes the others from the pending ones.
-func (l *Logs) DropPlaced(ctx context.Context, leaves []Leaf) ([]Leaf, error) {
+// DropIndexed returns the leaves that are not in the log, each once, and deletes the others from the pending ones.
+func (l *Logs) DropIndexed(ctx context.Context, leaves []Leaf) ([]Leaf, error) {
 	indexed, err := l.locations.GetMany(ctx, storage.Map(leaves, func(leaf Leaf) string { return leaf.key() }))
 	if err != nil {
 		return nil, err
@@ -63,8 +63,8 @@ func (l *Logs) DropPlaced(ctx context.Context, leaves []Leaf) ([]Leaf, error) {
 	return fresh, l.pending.Delete(ctx, dropped...)
 }
 
-// Unplaced returns, for a relay, the job of the next organization after the cursor with pending leaves: one command.
-func (l *Logs) Unplaced(ctx context.Context, _ float64, after string) ([]job.Ref, string, error) {
+// WithPending returns, for a relay, the job of the next organization after the cursor with pending leaves: one command.
+func (l *Logs) WithPending(ctx context.Context, _ float64, after string) ([]job.Ref, string, error) {
 	if after != "" {
 		after += "0" // sorts after all keys that begin with the organization and a slash
 	}
@@ -79,7 +79,7 @@ func (l *Logs) Unplaced(ctx context.Context, _ float64, after string) ([]job.Ref
 // Lag returns for how long the oldest pending leaf of all organizations has waited, in seconds; 0 if there is none.
 func (l *Logs) Lag(ctx context.Context, now float64) (longest float64, err error) {
 	for after := ""; ; {
-		refs, org, err := l.Unplaced(ctx, 0, after)
+		refs, org, err := l.WithPending(ctx, 0, after)
 		if err != nil || len(refs) == 0 {
 			return longest, err
 		}

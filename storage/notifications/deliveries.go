@@ -96,9 +96,9 @@ func deliveriesOf(org string, action int64) storage.Query {
 	return storage.Query{Index: "action", Equal: []any{org, action}}
 }
 
-// RemoveSettled deletes settled deliveries that were created before a time in Unix seconds, at most storage.MaxMany,
+// RemoveFinished deletes settled deliveries that were created before a time in Unix seconds, at most storage.MaxMany,
 // and returns how many.
-func (d *Deliveries) RemoveSettled(ctx context.Context, before float64) (int, error) {
+func (d *Deliveries) RemoveFinished(ctx context.Context, before float64) (int, error) {
 	return storage.DeleteFound(ctx, d.Collection, storage.Query{
 		Index: "settled", From: &storage.Bound{Value: 0.0}, To: &storage.Bound{Value: before}, Limit: storage.MaxMany,
 	})

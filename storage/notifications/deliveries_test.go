@@ -117,13 +117,13 @@ func TestSettledDeliveriesAreRemoved(t *testing.T) {
 	old.GiveUp(11, "no")
 	recent.GiveUp(31, "no")
 	add(t, deliveries, old, recent, delivery(1, "pending", 10))
-	if removed, err := deliveries.RemoveSettled(t.Context(), 20); err != nil || removed != 1 {
+	if removed, err := deliveries.RemoveFinished(t.Context(), 20); err != nil || removed != 1 {
 		t.Errorf("removed %d, %v", removed, err)
 	}
 	if got := notices(t, deliveries.List("org", 1, "", "", 10)); got != "recent pending" {
 		t.Errorf("left are %s", got)
 	}
-	if removed, err := deliveries.RemoveSettled(t.Context(), 20); err != nil || removed != 0 {
+	if removed, err := deliveries.RemoveFinished(t.Context(), 20); err != nil || removed != 0 {
 		t.Errorf("removed %d, %v", removed, err)
 	}
 }

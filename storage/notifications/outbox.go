@@ -39,16 +39,17 @@ func NewOutbox(docs storage.Documents, actions *Actions) *Outbox {
 	return &Outbox{JobList: storage.NewJobList(collection, "at", (*notification.Event).Job), docs: docs, actions: actions}
 }
 
-// TellIn adds an event to a batch, unless no action fires on it: one command. A repeated event makes no new deliveries.
-func (o *Outbox) TellIn(ctx context.Context, batch *storage.Batch, event notification.Event) error {
+// EnqueueIn adds an event to a batch, unless no action fires on it: one command. A repeated event makes no new
+// deliveries.
+func (o *Outbox) EnqueueIn(ctx context.Context, batch *storage.Batch, event notification.Event) error {
 	actions, err := o.actions.Of(ctx, event.Org)
 	o.addIn(ctx, batch, event, &actions)
 	return err
 }
 
-// TellOfTrailsIn is TellIn for events of trails. It takes a command for each organization, at most twice a second (see
-// Actions.Recent).
-func (o *Outbox) TellOfTrailsIn(ctx context.Context, batch *storage.Batch, events []evidence.TrailEvent) error {
+// EnqueueTrailEventsIn is EnqueueIn for events of trails. It takes a command for each organization, at most twice a
+// second (see Actions.Recent).
+func (o *Outbox) EnqueueTrailEventsIn(ctx context.Context, batch *storage.Batch, events []evidence.TrailEvent) error {
 	for i := range events {
 		event := notification.TrailEvent(&events[i])
 		if !event.Fires() {
@@ -90,8 +91,9 @@ func (o *Outbox) Due(ctx context.Context, now float64, after string) ([]job.Ref,
 // outboxPage is how many events are read with one command: some hold many artifacts.
 const outboxPage = 200
 
-// Told removes an action from an event after its deliveries were made. With the last action, the event is deleted.
-func (o *Outbox) Told(ctx context.Context, id string, action int64) error {
+// CompleteAction removes an action from an event after its deliveries were made. With the last action, the event is
+// deleted.
+func (o *Outbox) CompleteAction(ctx context.Context, id string, action int64) error {
 	for {
 		stored, err := o.Collection.GetVersioned(ctx, id)
 		if err != nil {

@@ -42,7 +42,7 @@ func NewAssemblies(docs storage.Documents) *Assemblies {
 				fields["due"] = a.Due
 			}
 			if a.Ready != nil {
-				fields["asked"], fields["archive"] = a.LastAsked(), a.Ready.Archive.Object
+				fields["asked"], fields["archive"] = a.LastRequested(), a.Ready.Archive.Object
 				if a.Ready.Report != nil {
 					fields["report"] = a.Ready.Report.Object
 				}
@@ -79,8 +79,8 @@ func (a *Assemblies) Due(ctx context.Context, now float64, after string) ([]job.
 	return refs, next, err
 }
 
-// Unasked returns up to limit ids of ready assemblies that were last requested before a time in Unix seconds.
-func (a *Assemblies) Unasked(ctx context.Context, before float64, limit int) ([]string, error) {
+// NotRequestedSince returns up to limit ids of ready assemblies that were last requested before a time in Unix seconds.
+func (a *Assemblies) NotRequestedSince(ctx context.Context, before float64, limit int) ([]string, error) {
 	found, _, err := a.Collection.FindFields(ctx, storage.Query{
 		Index: "asked", From: &storage.Bound{Value: 0.0}, To: &storage.Bound{Value: before}, Limit: limit,
 	})

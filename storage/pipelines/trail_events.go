@@ -13,8 +13,8 @@ var trailEventSchema = storage.NewSchema("trail_events",
 
 // Outbox keeps the events that actions are to be notified of.
 type Outbox interface {
-	// TellOfTrailsIn adds the events that actions fire on to a batch. Events that are added again notify once.
-	TellOfTrailsIn(ctx context.Context, batch *storage.Batch, events []evidence.TrailEvent) error
+	// EnqueueTrailEventsIn adds the events that actions fire on to a batch. Events that are added again notify once.
+	EnqueueTrailEventsIn(ctx context.Context, batch *storage.Batch, events []evidence.TrailEvent) error
 }
 
 // TrailEvents keeps what happened to trails.
@@ -36,17 +36,17 @@ func NewTrailEvents(docs storage.Documents, outbox Outbox) *TrailEvents {
 // Add stores events and notifies actions of them; those that exist stay as they are.
 func (e *TrailEvents) Add(ctx context.Context, events ...evidence.TrailEvent) error {
 	batch := &storage.Batch{}
-	if err := e.outbox.TellOfTrailsIn(ctx, batch, events); err != nil {
+	if err := e.outbox.EnqueueTrailEventsIn(ctx, batch, events); err != nil {
 		return err
 	}
 	e.collection.AddIn(batch, events...)
 	return batch.Write(ctx, e.docs)
 }
 
-// TellIn adds events to a batch and notifies actions of them. They are the last writes of a change to a trail. So when
-// an event is found, the rest of the change is stored.
-func (e *TrailEvents) TellIn(ctx context.Context, batch *storage.Batch, events ...evidence.TrailEvent) error {
-	if err := e.outbox.TellOfTrailsIn(ctx, batch, events); err != nil {
+// EnqueueIn adds events to a batch and notifies actions of them. They are the last writes of a change to a trail. So
+// when an event is found, the rest of the change is stored.
+func (e *TrailEvents) EnqueueIn(ctx context.Context, batch *storage.Batch, events ...evidence.TrailEvent) error {
+	if err := e.outbox.EnqueueTrailEventsIn(ctx, batch, events); err != nil {
 		return err
 	}
 	e.AddIn(batch, events...)

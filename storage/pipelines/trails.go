@@ -162,8 +162,9 @@ func (t *Trails) Events(ctx context.Context, trail *evidence.Trail) ([]evidence.
 	return events, nil
 }
 
-// Settle applies the pending events of a trail, and its count, to the collections that keep them. It is idempotent.
-func (t *Trails) Settle(ctx context.Context, trail evidence.Trail) error {
+// ApplyPending applies the pending events of a trail, and its count, to the collections that keep them. It is
+// idempotent.
+func (t *Trails) ApplyPending(ctx context.Context, trail evidence.Trail) error {
 	if !trail.Uncounted && len(trail.Pending) == 0 {
 		return nil
 	}
@@ -185,9 +186,10 @@ func (t *Trails) Settle(ctx context.Context, trail evidence.Trail) error {
 	return err
 }
 
-// SettleBefore settles the trails that have been unsettled since before a time, as after a crash, and returns how many.
-// A change may be another template, so everything that runs in the organization is evaluated again.
-func (t *Trails) SettleBefore(ctx context.Context, before float64) (int, error) {
+// ApplyPendingBefore calls ApplyPending for trails that have had pending events since before a time, as after a crash.
+// It returns how many they were. A change may be another template, so everything that runs in the organization is
+// evaluated again.
+func (t *Trails) ApplyPendingBefore(ctx context.Context, before float64) (int, error) {
 	settled := 0
 	err := storage.ForEach(ctx, t.Collection, storage.Query{
 		Index: "unsettled", From: &storage.Bound{Value: 0.0}, To: &storage.Bound{Value: before}, Limit: 100,
@@ -196,7 +198,7 @@ func (t *Trails) SettleBefore(ctx context.Context, before float64) (int, error) 
 		if err := t.generations.Bump(ctx, trail.Org); err != nil {
 			return err
 		}
-		return t.Settle(ctx, *trail)
+		return t.ApplyPending(ctx, *trail)
 	})
 	return settled, err
 }

@@ -78,7 +78,7 @@ func TestNewOrganizationsHaveTheBetaFeaturesUnlessTheyAreOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, on := range []bool{true, false} {
-		store.BetaOfNew = on
+		store.BetaByDefault = on
 		shared, user, declared := fmt.Sprint("shared-", on), fmt.Sprint("user-", on), fmt.Sprint("declared-", on)
 		if _, err := store.CreateOrganization(t.Context(), shared, anna, annaActs); err != nil {
 			t.Fatal(err)

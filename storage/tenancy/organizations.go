@@ -48,7 +48,7 @@ func (t *Tenancy) CreateOrganization(ctx context.Context, name string, admin evi
 	}
 	now := evidence.Seconds(t.clock())
 	org := evidence.Organization{
-		ID: evidence.NewID(), Name: name, Kind: evidence.SharedOrganization, Admins: []string{admin.ID}, Beta: t.BetaOfNew,
+		ID: evidence.NewID(), Name: name, Kind: evidence.SharedOrganization, Admins: []string{admin.ID}, Beta: t.BetaByDefault,
 		CreatedAt: now, LastModifiedAt: now, AuditedAt: now,
 	}
 	entry := memberEntry(identity.AuditAdded, admin, evidence.NoRole, evidence.Admin)
@@ -80,7 +80,7 @@ func (t *Tenancy) ensureOrganization(ctx context.Context, name string, kind evid
 	}
 	now := evidence.Seconds(t.clock())
 	org, err = storage.Ensure(ctx, t.organizations, evidence.Organization{
-		ID: evidence.NewID(), Name: name, Kind: kind, Beta: t.BetaOfNew, CreatedAt: now, LastModifiedAt: now,
+		ID: evidence.NewID(), Name: name, Kind: kind, Beta: t.BetaByDefault, CreatedAt: now, LastModifiedAt: now,
 	})
 	if err != nil {
 		return org, err

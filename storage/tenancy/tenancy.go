@@ -27,8 +27,9 @@ const (
 // Tenancy keeps users, organizations, members, service accounts, keys, identity providers and inbound webhooks, and the
 // log of their changes. It is safe for concurrent use.
 type Tenancy struct {
-	// BetaOfNew says whether new organizations have the experimental features. It is set before the Tenancy is used.
-	BetaOfNew         bool
+	// BetaByDefault says whether new organizations have the experimental features. It is set before the Tenancy is
+	// used.
+	BetaByDefault     bool
 	docs              storage.Documents
 	clock             evidence.Clock
 	users             storage.Collection[evidence.User]
@@ -60,7 +61,7 @@ type Tenancy struct {
 func New(docs storage.Documents, clock evidence.Clock, log *slog.Logger) *Tenancy {
 	keys := storage.NewCollection(docs, keySchema, func(k *evidence.Key) string { return k.Hash }, keyFields)
 	return &Tenancy{
-		BetaOfNew:         true,
+		BetaByDefault:     true,
 		docs:              docs,
 		clock:             clock,
 		users:             storage.NewCollection(docs, userSchema, func(u *evidence.User) string { return u.Name }, nil),

@@ -25,8 +25,8 @@ var errTaken = errors.New("another worker assembles the package")
 
 // Publisher wakes the requests that wait for a package.
 type Publisher interface {
-	// Settled publishes that the assembly of an id has changed.
-	Settled(ctx context.Context, id string)
+	// PublishChange publishes that the assembly of an id has changed.
+	PublishChange(ctx context.Context, id string)
 }
 
 // Options of an assembler.
@@ -74,7 +74,7 @@ func (a *Assembler) attempt(ctx context.Context, id string) (int64, error) {
 		return 0, storage.IgnoreMissing(err)
 	}
 	if !begun {
-		a.Publisher.Settled(ctx, id) // its last attempt may have failed just now
+		a.Publisher.PublishChange(ctx, id) // its last attempt may have failed just now
 		return 0, nil
 	}
 	fresh, err := a.hold(ctx, &assembly, holder)
@@ -90,7 +90,7 @@ func (a *Assembler) attempt(ctx context.Context, id string) (int64, error) {
 	if err != nil || !held {
 		return 0, err
 	}
-	a.Publisher.Settled(ctx, id)
+	a.Publisher.PublishChange(ctx, id)
 	return request, nil
 }
 
@@ -228,7 +228,7 @@ func (a *Assembler) fail(ctx context.Context, assembly *audit.Assembly, holder s
 			assembly.FailAttempt(request, reason, !errors.Is(cause, storage.ErrDamaged), now)
 		}
 	})
-	a.Publisher.Settled(ctx, assembly.ID)
+	a.Publisher.PublishChange(ctx, assembly.ID)
 	if errors.Is(cause, errNotCovered) {
 		return err
 	}

@@ -63,7 +63,7 @@ func (c *Cleaner) expire(ctx context.Context) error {
 	now := c.clock()
 	since := evidence.Seconds(now.Add(-c.keep))
 	for {
-		ids, err := c.store.Assemblies.Unasked(ctx, since, storage.MaxMany)
+		ids, err := c.store.Assemblies.NotRequestedSince(ctx, since, storage.MaxMany)
 		if err != nil || len(ids) == 0 {
 			return err
 		}

@@ -65,10 +65,10 @@ func (r *Requests) Ask(ctx context.Context, subject audit.Assembly, wait time.Du
 	if err != nil {
 		return Answer{}, err
 	}
-	if current && now-known.LastAsked() >= audit.AskedInterval {
+	if current && now-known.LastRequested() >= audit.RequestedInterval {
 		// It may have expired meanwhile.
 		known, err = r.store.Assemblies.Update(ctx, subject.ID, func(known *audit.Assembly) {
-			known.AskedAt = max(known.AskedAt, now)
+			known.RequestedAt = max(known.RequestedAt, now)
 		})
 		if err != nil {
 			return Answer{}, err

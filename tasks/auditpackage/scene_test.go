@@ -93,13 +93,13 @@ func (s *scene) Enqueue(_ context.Context, ref job.Ref, _ int64) error {
 
 func (s *scene) Waiting(context.Context, string) (int, error) { return 0, nil }
 
-func (s *scene) Settled(_ context.Context, id string) { s.published = append(s.published, id) }
+func (s *scene) PublishChange(_ context.Context, id string) { s.published = append(s.published, id) }
 
 // Register refuses, so that requests look by themselves.
 func (s *scene) Register(string) (<-chan struct{}, func(), bool) { return nil, func() {}, false }
 
 func (s *scene) Dispatch(context.Context, *job.Kind, string, int64) {}
-func (s *scene) Away() bool                                         { return false }
+func (s *scene) Unreachable() bool                                  { return false }
 
 func newScene(t *testing.T) *scene {
 	t.Helper()

@@ -220,7 +220,7 @@ func (u *Updater) finish(ctx context.Context, s *snapshot.Snapshot) error {
 		}
 	}
 	batch := &storage.Batch{}
-	if err := u.store.Outbox.TellIn(ctx, batch, notification.SnapshotEvent(s.Org, s.Environment, s.Number, s.Timestamp)); err != nil {
+	if err := u.store.Outbox.EnqueueIn(ctx, batch, notification.SnapshotEvent(s.Org, s.Environment, s.Number, s.Timestamp)); err != nil {
 		return err
 	}
 	if err := batch.Write(ctx, u.store.Documents); err != nil {

@@ -178,7 +178,7 @@ func (d *Deliverer) Clean(ctx context.Context) error {
 	before := evidence.Seconds(d.clock().Add(-notification.KeepFor))
 	removed := 0
 	for {
-		n, err := d.store.Deliveries.RemoveSettled(ctx, before)
+		n, err := d.store.Deliveries.RemoveFinished(ctx, before)
 		removed += n
 		if err != nil || n == 0 {
 			if removed > 0 {

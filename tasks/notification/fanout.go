@@ -53,7 +53,7 @@ func (f *Fanout) Tell(ctx context.Context, id string, number int64) error {
 	if err := goroutine.Recovered(func() error { return f.tell(ctx, &event, number) }); err != nil {
 		return f.fail(ctx, id, number, err)
 	}
-	return f.store.Outbox.Told(ctx, id, number)
+	return f.store.Outbox.CompleteAction(ctx, id, number)
 }
 
 // fail stores why an action could not be notified. An outage or a stopping worker does not count as an attempt.

@@ -24,7 +24,7 @@ func TestToldEventsAreDeletedThoughTheWorkerDies(t *testing.T) {
 	s.must(s.relay.Relay(t.Context()))
 	task := s.queue.fanouts[0]
 	s.queue.fanouts = nil
-	dying := storagetest.NewFaultInjector(s.docs, storagetest.DieAtWrite(1, true)) // its first Replace is that of Told
+	dying := storagetest.NewFaultInjector(s.docs, storagetest.DieAtWrite(1, true)) // its first Replace is that of CompleteAction
 	s.start(oneByOne{dying}, nil)
 	if err := s.fanout.Tell(t.Context(), task.event, task.action); err == nil {
 		t.Error("the worker did not die")

@@ -119,8 +119,8 @@ type scene struct {
 type silent struct{}
 
 func (silent) Dispatch(context.Context, *job.Kind, string, int64) {}
-func (silent) Away() bool                                         { return false }
-func (silent) Settled(context.Context, string)                    {}
+func (silent) Unreachable() bool                                  { return false }
+func (silent) PublishChange(context.Context, string)              {}
 func (silent) Register(string) (<-chan struct{}, func(), bool) {
 	return nil, func() {}, false
 }

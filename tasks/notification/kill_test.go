@@ -71,7 +71,7 @@ func TestTrailsWhoseProcessDiesAreToldOfOnce(t *testing.T) {
 		s.clock.Advance(time.Hour)
 		_, err = s.store.Recorder.Reconcile(t.Context(), acme.OrgID, s.now())
 		s.must(err)
-		_, err = s.store.Trails.SettleBefore(t.Context(), s.now())
+		_, err = s.store.Trails.ApplyPendingBefore(t.Context(), s.now())
 		s.must(err)
 		s.wantTold("ATTESTATION_REPORTED backend WEBHOOK", "TRAIL_STARTED backend WEBHOOK")
 	})

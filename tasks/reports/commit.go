@@ -68,7 +68,7 @@ func (p *Processor) scaling(ctx context.Context, result *snapshot.Result) (*stor
 	batch, report := &storage.Batch{}, &result.Report
 	var err error
 	if len(result.Scaled.Artifacts) > 0 {
-		err = p.store.Outbox.TellIn(ctx, batch, notification.ScaledEvent(report.Org, report.ID, report.AcceptedAt, result.Scaled))
+		err = p.store.Outbox.EnqueueIn(ctx, batch, notification.ScaledEvent(report.Org, report.ID, report.AcceptedAt, result.Scaled))
 	}
 	if result.Scaling != nil {
 		p.store.Scalings.PutIn(batch, report.Environment, report.Arrival, result.Scaling)
@@ -86,7 +86,7 @@ func (p *Processor) addEffects(ctx context.Context, batch *storage.Batch, made *
 		return err
 	})
 	reads.Go(func() error {
-		return p.store.Outbox.TellIn(ctx, events, notification.SnapshotEvent(made.Org, made.Environment, made.Number, made.Timestamp))
+		return p.store.Outbox.EnqueueIn(ctx, events, notification.SnapshotEvent(made.Org, made.Environment, made.Number, made.Timestamp))
 	})
 	reads.Go(func() error { return p.store.Deployments.KeepStarts(ctx, effects.Learned) })
 	if err := reads.Wait(); err != nil {

@@ -157,11 +157,11 @@ func (s *scene) artifacts(t testing.TB, number int64) (snapshot.Snapshot, []snap
 type silent struct{}
 
 func (silent) Dispatch(context.Context, *job.Kind, string, int64) {}
-func (silent) Away() bool                                         { return false }
+func (silent) Unreachable() bool                                  { return false }
 func (silent) Register(string) (<-chan struct{}, func(), bool) {
 	return nil, func() {}, false
 }
-func (silent) Settled(context.Context, string) {}
+func (silent) PublishChange(context.Context, string) {}
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 

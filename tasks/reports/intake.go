@@ -22,7 +22,7 @@ const touchInterval = 1.0
 // Dispatcher enqueues tasks. It never blocks.
 type Dispatcher interface {
 	Dispatch(ctx context.Context, kind *job.Kind, environment string, arrival int64)
-	Away() bool
+	Unreachable() bool
 }
 
 // kindOf returns the kind of job of a report, or of an evaluation without a report.
@@ -130,7 +130,7 @@ func (i *Intake) submit(ctx context.Context, record *environments.WaitingReport,
 	if s.Stored != nil {
 		s.Stored()
 	}
-	if !willWake || i.dispatcher.Away() {
+	if !willWake || i.dispatcher.Unreachable() {
 		return snapshot.Waiting, nil
 	}
 	return i.await(ctx, wake, record.Environment, record.Arrival, i.wait), nil
@@ -227,7 +227,7 @@ func (i *Intake) CatchUp(ctx context.Context, environment string, span time.Dura
 	}
 	wake, leave, willWake := i.waiters.Register(environment)
 	defer leave()
-	if !willWake || i.dispatcher.Away() {
+	if !willWake || i.dispatcher.Unreachable() {
 		return nil
 	}
 	free, err := i.arrivals.firstFree(ctx, environment, head.Processed+1)

@@ -29,7 +29,7 @@ func (m moving) Write(ctx context.Context, writes ...storage.Write) error {
 
 type deaf struct{}
 
-func (deaf) Settled(context.Context, string) {}
+func (deaf) PublishChange(context.Context, string) {}
 
 // newLeaseScene makes a processor and an environment for it.
 func newLeaseScene(t *testing.T, wrap func(storage.Documents) storage.Documents) (*Processor, string) {

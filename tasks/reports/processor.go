@@ -28,7 +28,7 @@ const (
 
 // Publisher is called when reports of an environment were processed.
 type Publisher interface {
-	Settled(ctx context.Context, environment string)
+	PublishChange(ctx context.Context, environment string)
 }
 
 // Processor drains environments: it makes snapshots of their waiting reports in the order of arrival.
@@ -115,7 +115,7 @@ func (p *Processor) processBatch(ctx context.Context, h *lease, records []enviro
 			done = append(done, record)
 		}
 	}
-	p.publisher.Settled(ctx, h.head.Environment)
+	p.publisher.PublishChange(ctx, h.head.Environment)
 	return p.removeObjects(ctx, h.head.Environment, done)
 }
 

@@ -41,7 +41,7 @@ func (s *Sequencer) open(ctx context.Context, log *logs.Log) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	why, err := s.logs.Behind(ctx, log, last)
+	why, err := s.logs.CheckConsistent(ctx, log, last)
 	if err != nil {
 		return nil, err
 	}

@@ -114,11 +114,11 @@ func (r *run) signed() bool { return r.log.Value.Signed == r.log.Value.Tree.Size
 // finish adds leaves that another or a killed sequencer gave an index. Then pending does not return them.
 func (r *run) finish(ctx context.Context) error {
 	for {
-		leaves, err := r.logs.Placed(ctx, r.log.Value.Org, r.log.Value.Tree.Size)
+		leaves, err := r.logs.Block(ctx, r.log.Value.Org, r.log.Value.Tree.Size)
 		if err != nil || len(leaves) == 0 {
 			return err
 		}
-		if err := r.add(ctx, &logs.Change{Leaves: leaves, Placed: true}); err != nil {
+		if err := r.add(ctx, &logs.Change{Leaves: leaves, BlockStored: true}); err != nil {
 			return err
 		}
 	}
@@ -132,7 +132,7 @@ func (r *run) index(ctx context.Context) error {
 		if err != nil || len(found) == 0 {
 			return err
 		}
-		leaves, err := r.logs.DropPlaced(ctx, found)
+		leaves, err := r.logs.DropIndexed(ctx, found)
 		if err != nil {
 			return err
 		}

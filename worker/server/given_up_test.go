@@ -21,7 +21,7 @@ import (
 // nobody hears of what has settled.
 type nobody struct{}
 
-func (nobody) Settled(context.Context, string) {}
+func (nobody) PublishChange(context.Context, string) {}
 
 func TestParkedReportsAreCountedByReason(t *testing.T) {
 	folder := t.TempDir()

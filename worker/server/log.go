@@ -55,7 +55,7 @@ func newLogging(p *process.Process, keys translog.Keys) (*logging, error) {
 		return nil, err
 	}
 	l := &logging{process: p, sequencer: sequencer.New(p.Store.Logs, keys, p.Store.Tenancy, base.Host, p.Clock)}
-	l.relay = relay.New(job.QueueLog, p.Tasks, p.Clock, everyWorker, p.Store.Logs.Unplaced, p.Store.Logs.Unsigned)
+	l.relay = relay.New(job.QueueLog, p.Tasks, p.Clock, everyWorker, p.Store.Logs.WithPending, p.Store.Logs.Unsigned)
 	promauto.With(p.Metrics).NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "attestry_log_lag_seconds", Help: "For how long the oldest fact waits that has no place in a transparency log; 0 if none does.",
 	}, l.lag)

@@ -45,7 +45,7 @@ func (r *reconciler) reconcile(ctx context.Context) error {
 		return err
 	}
 	before := evidence.Seconds(r.process.Clock().Add(-reconcileAge))
-	settled, err := r.process.Store.Trails.SettleBefore(ctx, before)
+	settled, err := r.process.Store.Trails.ApplyPendingBefore(ctx, before)
 	r.count("trails", "", settled)
 	faults := []error{err}
 	err = r.process.Store.Tenancy.EachOrganization(ctx, func(org *evidence.Organization) error {

@@ -265,7 +265,7 @@ const late = 1e12
 
 // finish lets a process finish what others have left behind.
 func (c *model) finish(ctx context.Context, store *app.Store) error {
-	if _, err := store.Trails.SettleBefore(ctx, late); err != nil {
+	if _, err := store.Trails.ApplyPendingBefore(ctx, late); err != nil {
 		return err
 	}
 	_, err := store.Recorder.Reconcile(ctx, c.org, late)

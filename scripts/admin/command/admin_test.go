@@ -27,7 +27,7 @@ import (
 // silent hears of nothing that has settled.
 type silent struct{}
 
-func (silent) Settled(context.Context, string) {}
+func (silent) PublishChange(context.Context, string) {}
 
 // site is a service whose stores the command works on.
 type site struct {

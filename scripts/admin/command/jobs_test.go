@@ -24,7 +24,7 @@ func (s *site) parkOthers() map[*job.Kind]string {
 	s.must(err)
 	allowed := evidence.Allowance{ID: "a", Org: s.org, Environment: environment, At: 5}
 	batch := &storage.Batch{}
-	s.must(s.store.Outbox.TellIn(ctx, batch, notification.AllowedEvent(allowed)))
+	s.must(s.store.Outbox.EnqueueIn(ctx, batch, notification.AllowedEvent(allowed)))
 	s.must(batch.Write(ctx, s.store.Documents))
 	event := notification.AllowedEvent(allowed).ID
 	_, err = s.store.Outbox.Update(ctx, event, func(e *notification.Event) { e.Park(10, "a chunk is missing") })

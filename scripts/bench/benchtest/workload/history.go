@@ -93,8 +93,8 @@ func instanceOf(seed string, i int) snapshot.Instance {
 type noQueue struct{}
 
 func (noQueue) Dispatch(context.Context, *job.Kind, string, int64) {}
-func (noQueue) Away() bool                                         { return false }
+func (noQueue) Unreachable() bool                                  { return false }
 func (noQueue) Register(string) (<-chan struct{}, func(), bool) {
 	return nil, func() {}, false
 }
-func (noQueue) Settled(context.Context, string) {}
+func (noQueue) PublishChange(context.Context, string) {}
