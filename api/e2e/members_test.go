@@ -108,6 +108,30 @@ func TestWhoLeavesAnOrganizationLeavesServiceAccounts(t *testing.T) {
 	}
 }
 
+// TestARepeatedRemovalRevokesTheKeysThatWereLeft removes a member twice. The first request stands for one that ended before
+// it revoked keys.
+func TestARepeatedRemovalRevokesTheKeysThatWereLeft(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	user, key := s.createUser("dropout")
+	s.want(http.StatusCreated, http.MethodPut, s.memberPath("/"+user), []byte(`{"role":"member"}`))
+	if got := s.do(http.MethodPost, "/api/v2"+s.accountPath(""), key, []byte(`{"name":"dropouts-robot","privilege":"member"}`)); got.status != http.StatusCreated {
+		t.Fatalf("status %d: %s", got.status, got.body)
+	}
+	_, robot := s.issue("/dropouts-robot", key, `{"description":"ci"}`)
+	s.want(http.StatusOK, http.MethodDelete, s.memberPath("/"+user), nil)
+	remove := func(query string) {
+		t.Helper()
+		s.want(http.StatusNotFound, http.MethodDelete, s.memberPath("/"+user+query), nil)
+	}
+	remove("")
+	if got := s.do(http.MethodGet, "/api/v2/flows/"+s.org, robot, nil); got.status != http.StatusOK {
+		t.Errorf("its key answers %d", got.status)
+	}
+	remove("?revoke_service_accounts=true")
+	wantMessage(t, s.do(http.MethodGet, "/api/v2/flows/"+s.org, robot, nil), invalidKey)
+}
+
 func TestUsersCreateOrganizations(t *testing.T) {
 	t.Parallel()
 	s := share(t)

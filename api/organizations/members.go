@@ -1,12 +1,15 @@
 package organizations
 
 import (
+	"cmp"
 	"context"
+	"errors"
 
 	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/evidence"
 	"attestry/evidence/identity"
+	"attestry/storage"
 	"attestry/storage/tenancy"
 )
 
@@ -77,6 +80,9 @@ func (h *handlers) putMember(ctx context.Context, in *MemberChangePath, body *Me
 func (h *handlers) deleteMember(ctx context.Context, in *MemberChangePath) (*server.StatusAnswer[MemberChange], error) {
 	org := server.Access(ctx)
 	change, err := h.Tenancy.RemoveMember(ctx, org.OrgName, in.User, actor(ctx))
+	if errors.Is(err, storage.ErrNotFound) && in.RevokeServiceAccounts { // an earlier request may not have come to it
+		err = cmp.Or(h.Tenancy.RevokeServiceAccounts(ctx, org.OrgName, actor(ctx), change.Left), err)
+	}
 	if err != nil {
 		return nil, memberNotFound(org.OrgName, in.User, err)
 	}

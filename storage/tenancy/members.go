@@ -107,7 +107,8 @@ func (t *Tenancy) SetMember(ctx context.Context, orgName, userName string, role 
 	return change, err
 }
 
-// RemoveMember ends a membership in a shared organization, or returns ErrNotFound. Removing the last admin is Invalid.
+// RemoveMember ends a membership in a shared organization. ErrNotFound means that there is none; if it ended before,
+// change has what the user left then. Removing the last admin is Invalid.
 func (t *Tenancy) RemoveMember(ctx context.Context, orgName, userName string, by identity.Actor) (change MemberChange, err error) {
 	user, err := t.users.Get(ctx, userName)
 	if err != nil {
@@ -157,19 +158,20 @@ func (t *Tenancy) setMember(ctx context.Context, c *orgChange, user evidence.Use
 }
 
 // removeMember adds the end of a membership to a change, and returns the service accounts that the user has left.
-// ErrNotFound means that there is none. The document stays, so that the change is refused if another comes first.
+// ErrNotFound means that there is none; it may have ended before, which left the accounts. The document stays, so that
+// the change is refused if another comes first.
 func (t *Tenancy) removeMember(ctx context.Context, c *orgChange, user evidence.User) ([]identity.ServiceAccount, error) {
 	read, err := t.members.GetVersioned(ctx, idIn(c.org.ID, user.ID))
 	if err != nil {
 		return nil, err
 	}
 	ended := read.Value
-	if ended.Role == evidence.NoRole {
-		return nil, storage.ErrNotFound
-	}
 	left, err := t.leftAccounts(ctx, c.org, user, evidence.NoRole)
 	if err != nil {
 		return nil, err
+	}
+	if ended.Role == evidence.NoRole {
+		return left, storage.ErrNotFound
 	}
 	c.record(memberEntry(identity.AuditRemoved, user, ended.Role, evidence.NoRole, left...))
 	c.invalidate = true
