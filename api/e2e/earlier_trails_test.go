@@ -71,8 +71,14 @@ func TestWhatComesAlongWithAReleaseNeedsApprovalToo(t *testing.T) {
 		t.Errorf("before it runs it comes to %t: %s", may, why)
 	}
 	s.setAdmission("prod", `{"mode":"deny"}`)
-	if got := s.admit("prod", review("Pod", pod("", "registry.example.com/app@sha256:"+digestOf("v2")), false)); got.Response.Allowed {
-		t.Error("the cluster may run it")
+	asks := func(version string) []byte {
+		return review("Pod", pod("", "registry.example.com/app@sha256:"+digestOf(version)), false)
+	}
+	if !s.admit("prod", asks("v1")).Response.Allowed {
+		t.Error("the cluster may not run what it runs")
+	}
+	if got := s.admit("prod", asks("v2")).Response; got.Allowed || !strings.Contains(got.Status.Message, "since the last release: direct, alone.") {
+		t.Errorf("the cluster may run it: %+v", got)
 	}
 	if may, _ := s.mayRelease("v1"); !may {
 		t.Error("what runs does not comply")
