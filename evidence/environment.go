@@ -173,7 +173,7 @@ const (
 	AdmissionDeny AdmissionMode = "deny"
 )
 
-// AdmissionRule is the answer for an image or a request that the policies cannot evaluate.
+// AdmissionRule is the answer for an image or a request that the policies do not evaluate.
 type AdmissionRule string
 
 // The rules. Resolve is for images with a tag and no digest, Policies for artifacts without provenance.
@@ -196,7 +196,7 @@ type AdmissionSettings struct {
 	Failure AdmissionRule `json:"failure"`
 	// ExemptNamespaces are the namespaces whose workloads are always admitted.
 	ExemptNamespaces []string `json:"exempt_namespaces"`
-	// BreakGlass is the key of a label or annotation that admits a workload despite its verdict; its value is the reason.
+	// BreakGlass is the key of a label or annotation, "" for none. Its value is the reason to override the verdict.
 	BreakGlass string `json:"break_glass"`
 }
 

@@ -63,7 +63,7 @@ func FieldError(field, format string, values ...any) *Error {
 	return ValidationError(map[string]string{field: fmt.Sprintf(format, values...)})
 }
 
-// MessageOf returns the message of err for clients, and otherwise for an internal error.
+// MessageOf returns the message of err if that is an *Error, else the text otherwise.
 func MessageOf(err error, otherwise string) string {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Message
@@ -71,7 +71,7 @@ func MessageOf(err error, otherwise string) string {
 	return otherwise
 }
 
-// CodeOf returns the code of err, Internal for all other errors, and "" for nil.
+// CodeOf returns the code of err, Internal if it is not an *Error, and "" for nil.
 func CodeOf(err error) Code {
 	if err == nil {
 		return ""

@@ -11,7 +11,7 @@ import (
 
 const (
 	apiKeyPrefix = "att_"
-	// apiKeyBytes is the length of a key's random part.
+	// apiKeyBytes is the length of a key's random part, in bytes.
 	apiKeyBytes = 32
 	// base62Random and base62Checksum are the numbers of base-62 digits of 32 bytes and of a CRC-32.
 	base62Random   = 43

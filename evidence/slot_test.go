@@ -112,7 +112,7 @@ func TestLaterOfAnAttestationByNameAndOneByFingerprintCounts(t *testing.T) {
 	}
 }
 
-func TestConcernedAreAllArtifactsThatAnAttestationIsBoundTo(t *testing.T) {
+func TestBoundFingerprintsAreThoseOfAllArtifactsThatAnAttestationIsBoundTo(t *testing.T) {
 	var slot Slot
 	slot.Report(SlotArtifact{Fingerprint: "f", Commit: "c", Record: "1", Time: 1})
 	slot.Report(SlotArtifact{Fingerprint: "g", Commit: "d", Record: "2", Time: 2})

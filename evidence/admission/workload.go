@@ -18,7 +18,7 @@ type Workload struct {
 	Images []string
 	// labels has the labels and annotations of the object and of the template of its pods.
 	labels []map[string]string
-	// has has Images as a set.
+	// has is the set of Images.
 	has map[string]bool
 }
 

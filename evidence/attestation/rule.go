@@ -36,7 +36,7 @@ func compileRule(source string) (code *gojq.Code, err error) {
 	return gojq.Compile(query)
 }
 
-// memberPath is the path of a member of the input, in a rule of paths, values and operators only.
+// memberPath matches the path of a member of the input, in a rule of paths, values and operators only.
 var memberPath = regexp.MustCompile(`(?:\.[A-Za-z_][A-Za-z0-9_]*)+`)
 
 // describeRule describes a rule that is not true. If it only compares members of the input, it lists their values.

@@ -34,8 +34,8 @@ func oneLine(text string) string {
 }
 
 // Summary sums up an attestation of a recorded type for people, one element per line. It begins with the finding,
-// unless the payload has the same or the attestation is an override, whose reason is shown elsewhere. It is nil without
-// a finding and a readable payload.
+// unless the payload has the same or the attestation is an override, whose reason is shown elsewhere. It is nil if
+// there is neither a finding nor a readable payload.
 func Summary(recorded, finding string, override bool, payload map[string]json.RawMessage) []string {
 	lines := summarize(recorded, payload)
 	switch {

@@ -170,7 +170,7 @@ func NewAttestationDocument(attestation evidence.Attestation, lost string) Attes
 	return document
 }
 
-// TypeDocument is a version of a custom attestation type, by which payloads were judged.
+// TypeDocument is a version of a custom attestation type, by which payloads were evaluated.
 type TypeDocument struct {
 	SchemaVersion int             `json:"schema_version"`
 	Name          string          `json:"name"`

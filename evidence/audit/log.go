@@ -156,7 +156,7 @@ func (v *Verifier) checkProof(file string, entry []byte) error {
 	return proof.Check(entry, &checkpoint)
 }
 
-// readLogged reads a fact of a trail and sums it up in the form of its other member.
+// readLogged reads a fact of a trail. Its sum is computed in the form in which the other member contains the fact.
 func (v *Verifier) readLogged(kind string, fact []byte) (logged LoggedFact, err error) {
 	attestation := evidence.Attestation{}
 	value := map[string]any{"attestation": &attestation, "artifact": &evidence.ArtifactRecord{}, "approval": &approval.Approval{}}[kind]

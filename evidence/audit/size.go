@@ -100,7 +100,7 @@ func (s *sizer) token() (token jsontext.Token) {
 	return token
 }
 
-// skip skips a value that takes times its length in memory.
+// skip skips a value and adds the memory for it: its length, multiplied by times.
 func (s *sizer) skip(times int64) {
 	before := s.InputOffset()
 	s.err = cmp.Or(s.err, s.SkipValue())

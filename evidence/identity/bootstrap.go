@@ -43,7 +43,7 @@ type DeclaredOrganization struct {
 	Hooks []DeclaredHook
 }
 
-// MadeKey is a key that was made for a bootstrap file. Its secret is not stored.
+// MadeKey is a key that was made for a bootstrap file, with its secret, which is not stored.
 type MadeKey struct {
 	User        string
 	Description string

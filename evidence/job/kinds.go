@@ -29,7 +29,7 @@ type Kind struct {
 	// Timeout bounds one task. Retries is how often the queue repeats it: few, as the relay enqueues it again.
 	Timeout time.Duration
 	Retries int
-	// Lease is the duration of a worker's lease; 0 for jobs without one.
+	// Lease is how long a worker's lease lasts if it is not renewed; 0 for jobs without one.
 	Lease time.Duration
 	// Attempts bounds the attempts, and RetryFor the time of retries; 0 for no limit.
 	Attempts int

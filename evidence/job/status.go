@@ -94,7 +94,7 @@ const (
 	Parked  Stage = "parked"
 )
 
-// Stage is the stage of the job, "" if nothing is due. A job stays Leased after its worker was killed.
+// Stage is the stage of the job, "" if there is none. A job stays Leased after its worker was killed.
 func (s *Status) Stage() Stage {
 	switch {
 	case s.Parked > 0:

@@ -54,7 +54,7 @@ func NestsDeeper(data []byte, limit int) bool {
 const RepeatedText = "Invalid JSON: the key is given twice"
 
 // Repeated returns the first repeated key of an object in well-formed JSON, and the path to its value; ok is false if
-// there is none. Keys are compared without escapes. Decoders differ in which of the values they use.
+// there is none. Keys are compared with their escapes decoded. Decoders differ in which of the values they use.
 func Repeated(data []byte) (path, key string, ok bool) {
 	decoder := jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowInvalidUTF8(true))
 	_, err := decoder.ReadValue()

@@ -147,7 +147,7 @@ func TestActionsAreLimited(t *testing.T) {
 	wantField(t, err, "flows")
 }
 
-func TestWantingNamesTheActionsThatFire(t *testing.T) {
+func TestFiringOnReturnsTheActionsThatFire(t *testing.T) {
 	s := &notification.Actions{}
 	elsewhere, exits, silent := envAction("elsewhere", 1), envAction("exits", 1), envAction("silent", 1)
 	elsewhere.Subjects = []string{"stage"}

@@ -73,7 +73,7 @@ const gone = 410
 func (a *Attempt) Gone() bool { return a.Status == gone && a.Reason != "" }
 
 // NewDelivery makes the delivery of a notice to a target of an action, at a time in Unix seconds. Its id is derived
-// from these, so that it can be stored twice. It is due after grace, within which the caller makes the first attempt.
+// from these, so that it can be stored twice. It is due after grace, in which the caller's own task may begin it.
 func NewDelivery(org string, action int64, target *Target, notice Notice, at float64, grace time.Duration) Delivery {
 	return Delivery{
 		ID:  fmt.Sprintf("%s.%d.%s", notice.ID, action, target.ID()),

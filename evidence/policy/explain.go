@@ -66,7 +66,7 @@ func (p *Policy) Explain(number int, resolution Resolution, facts *Facts) Senten
 	return said
 }
 
-// exception returns the text of the first exception that holds.
+// exception returns the text of the first exception that is true.
 func (r *Requirement) exception(facts *Facts, flow *Flow) string {
 	subject := facts.subject(flow)
 	for _, exception := range r.Exceptions {

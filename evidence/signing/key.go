@@ -39,7 +39,7 @@ func NewKey() ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
 }
 
-// ParseKey reads the first private key of a PEM file, in PKCS#8 or SEC 1. Errors continue after the file's name.
+// ParseKey reads the first private key of a PEM file, in PKCS#8 or SEC 1. Callers put the file's name before errors.
 func ParseKey(content []byte) (*Key, error) {
 	for block, rest := pem.Decode(content); block != nil; block, rest = pem.Decode(rest) {
 		if !strings.HasSuffix(block.Type, "PRIVATE KEY") {

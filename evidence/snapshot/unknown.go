@@ -40,7 +40,7 @@ func (r *Report) candidates(before map[string]Artifact) map[string][]Artifact {
 		}
 		reported[named{image.Name, image.Fingerprint}] = true
 		artifact := Artifact{Reported: image}
-		if other, taken := fallback[image.Name]; !taken || isYounger(&artifact, &other) {
+		if other, taken := fallback[image.Name]; !taken || isNewer(&artifact, &other) {
 			fallback[image.Name] = artifact
 		}
 	}
@@ -60,7 +60,7 @@ func (r *Report) candidates(before map[string]Artifact) map[string][]Artifact {
 	return candidates
 }
 
-func isYounger(a, b *Artifact) bool {
+func isNewer(a, b *Artifact) bool {
 	return cmp.Or(cmp.Compare(a.NewestInstance(), b.NewestInstance()), cmp.Compare(a.Fingerprint, b.Fingerprint)) > 0
 }
 
@@ -68,7 +68,7 @@ func isYounger(a, b *Artifact) bool {
 // If there are more artifacts than instances, it uses the newest ones.
 func (r *Reported) distribute(candidates []Artifact) []Reported {
 	slices.SortFunc(candidates, func(a, b Artifact) int {
-		if isYounger(&a, &b) {
+		if isNewer(&a, &b) {
 			return -1
 		}
 		return 1

@@ -23,8 +23,8 @@ func NewKeyFile() ([]byte, error) {
 }
 
 // ParseKeys reads a key file: a line for each private key in the form of signed notes, PRIVATE+KEY+name+hash+key. The
-// names are ignored, as each log signs in the name of its origin. Errors continue after the file's name, and do not
-// reveal its content.
+// names are ignored, as each log signs in the name of its origin. Callers put the file's name before
+// errors, which do not reveal its content.
 func ParseKeys(file []byte) (Keys, error) {
 	var keys Keys
 	for line := range strings.Lines(string(file)) {

@@ -135,7 +135,7 @@ func (v Value) TooLong(text string, most int) {
 // attestationTypes are the types in files other than custom:<name>; * matches any.
 var attestationTypes = append(attestation.Names(), "*")
 
-// AttestationType reads a required type of attestations, whose name has at most most characters.
+// AttestationType reads a required type of attestations. most bounds its name, in characters.
 func (v Value) AttestationType(most int) string {
 	kind, ok := v.Text()
 	name, custom := strings.CutPrefix(kind, evidence.CustomPrefix)

@@ -1,4 +1,4 @@
-// Package translogtest verifies checkpoints and proofs of transparency logs in tests, as somebody does who was given them.
+// Package translogtest verifies checkpoints and proofs of transparency logs in tests, as a receiver of them does.
 package translogtest
 
 import (

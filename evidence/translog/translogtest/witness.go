@@ -20,7 +20,7 @@ import (
 	"attestry/evidence/translog"
 )
 
-// Witness is a witness of tests, which takes C2SP tlog-witness and tlog-cosignature by their words.
+// Witness is a witness for tests. It implements C2SP tlog-witness and tlog-cosignature strictly.
 type Witness struct {
 	// URL is its address, and Key its public key, name+hash+key.
 	URL, Key string
