@@ -43,7 +43,7 @@ type ImageReviewStatus struct {
 	Reason  string `json:"reason,omitempty" doc:"Why they may not, at most 2 KiB."`
 }
 
-// reviewImages answers an ImageReview. It has only the pod's annotations whose key contains .image-policy.k8s.io/.
+// reviewImages answers an ImageReview, in which a cluster sends only annotations with .image-policy.k8s.io/ in the key.
 func (h *handlers) reviewImages(ctx context.Context, _ *resource.EnvironmentPath, environment evidence.Environment, body *AnyReview) (*server.Answer[ImageReviewResponse], error) {
 	org := server.Access(ctx)
 	var sent imageReview

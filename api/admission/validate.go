@@ -108,15 +108,15 @@ func readReview(content json.RawMessage, into *review) (workload *admission.Work
 	case into.Request == nil || into.Request.UID == "":
 		return nil, "The review has no request"
 	}
-	request := into.Request
-	workload, err := admission.ReadWorkload(request.Kind.Kind, request.Object)
+	sent := into.Request
+	workload, err := admission.ReadWorkload(sent.Kind.Kind, sent.Object)
 	if err != nil {
 		return nil, "The object of the review cannot be read: " + jsonFault(err)
 	}
-	if running, err := admission.ReadWorkload(request.Kind.Kind, request.OldObject); err == nil {
+	if running, err := admission.ReadWorkload(sent.Kind.Kind, sent.OldObject); err == nil {
 		workload.Without(running)
 	}
-	workload.Namespace = cmp.Or(request.Namespace, workload.Namespace)
+	workload.Namespace = cmp.Or(sent.Namespace, workload.Namespace)
 	return workload, ""
 }
 
@@ -146,7 +146,7 @@ func (r *review) malformed(environment *evidence.Environment, fault string) Admi
 	return r.answer(answer)
 }
 
-// failureAdmits reports whether malformed reviews are admitted. They are if admission control is off.
+// failureAdmits reports whether malformed reviews are admitted. They always are if admission control is off.
 func failureAdmits(environment *evidence.Environment) bool {
 	settings := environment.AdmissionOf()
 	return settings.Mode == evidence.AdmissionOff || settings.Failure == evidence.RuleAdmit

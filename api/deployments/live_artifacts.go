@@ -112,8 +112,8 @@ func (h *handlers) liveArtifacts(ctx context.Context, repo string) (liveArtifact
 	return live, err
 }
 
-// addRunning sets the entries, in order, without those of other environments. An artifact that is being restarted may
-// have two entries; only the later one is kept.
+// addRunning sets the entries of l.environments, in order. An artifact that is being restarted may have two entries;
+// only the later one is kept.
 func (l *liveArtifacts) addRunning(found []environments.Running) {
 	latest := map[runningKey]environments.Running{}
 	for _, entry := range found {

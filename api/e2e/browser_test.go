@@ -100,8 +100,8 @@ func (b *browser) wantText(text string) {
 		func(found string) bool { return strings.Contains(found, text) })
 }
 
-// wantOnPage waits until the value of an expression is as wanted. A page that is replaced meanwhile has no value, which
-// is no fault: the next page is asked.
+// wantOnPage waits until the value of an expression is as wanted. It tries again after an error, because the page may
+// be replaced while the expression is evaluated.
 func wantOnPage[T any](b *browser, what, expression string, isWanted func(T) bool) {
 	b.t.Helper()
 	eventually(b.t, what, func() bool {

@@ -32,10 +32,10 @@ func (b snapshotBody) runningNames() string {
 	return strings.Join(names, " ")
 }
 
-// discardSettled ignores which environments have settled.
-type discardSettled struct{}
+// discardChanges ignores which environments have changed.
+type discardChanges struct{}
 
-func (discardSettled) PublishChange(context.Context, string) {}
+func (discardChanges) PublishChange(context.Context, string) {}
 
 // TestLateReportKeepsTheNumbersOfALogicalEnvironment processes the reports of two members
 // in another order than they were accepted in.
@@ -45,7 +45,7 @@ func TestLateReportKeepsTheNumbersOfALogicalEnvironment(t *testing.T) {
 	s.createEnvironment("slow", evidence.Server)
 	s.createEnvironment("quick", evidence.Server)
 	s.createLogical("all", "slow", "quick")
-	processor := reports.NewProcessor(s.Process.Store, discardSettled{}, s.clock.read, slog.New(slog.DiscardHandler), func(string) {})
+	processor := reports.NewProcessor(s.Process.Store, discardChanges{}, s.clock.read, slog.New(slog.DiscardHandler), func(string) {})
 	accept := func(environment, name string) {
 		t.Helper()
 		s.want(http.StatusOK, http.MethodPut, s.environmentsPath()+"/"+environment+"/report/server", serverReport(name))
@@ -216,7 +216,7 @@ func schemaOf(t *testing.T, name string) *storage.Schema {
 
 func TestReadingALogicalEnvironmentCostsTheSameHoweverManyMembers(t *testing.T) {
 	s, counting := startCounting(t, options{withoutWorker: true, reportWait: time.Millisecond})
-	processor := reports.NewProcessor(s.Process.Store, discardSettled{}, s.clock.read, slog.New(slog.DiscardHandler), func(string) {})
+	processor := reports.NewProcessor(s.Process.Store, discardChanges{}, s.clock.read, slog.New(slog.DiscardHandler), func(string) {})
 	runs := func(environment, name string) {
 		t.Helper()
 		s.want(http.StatusOK, http.MethodPut, s.environmentsPath()+"/"+environment+"/report/server", serverReport(name))

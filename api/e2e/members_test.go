@@ -108,8 +108,8 @@ func TestWhoLeavesAnOrganizationLeavesServiceAccounts(t *testing.T) {
 	}
 }
 
-// TestARepeatedRemovalRevokesTheKeysThatWereLeft removes a member twice. The first request stands for one that ended before
-// it revoked keys.
+// TestARepeatedRemovalRevokesTheKeysThatWereLeft repeats the removal of a member. The first request stands for one that
+// ended before it revoked keys.
 func TestARepeatedRemovalRevokesTheKeysThatWereLeft(t *testing.T) {
 	t.Parallel()
 	s := share(t)

@@ -243,7 +243,7 @@ func TestNothingIsSignedWithoutAKey(t *testing.T) {
 }
 
 // judgeBundle has a verifier judge a bundle, and returns whether it accepts it and what it says. The folder holds the
-// public key as public.pem. If it is accepted, the payload is what was signed.
+// public key in PEM form. If it is accepted, the payload is what was signed.
 type judgeBundle func(t *testing.T, folder, bundle, payload string) (accepted bool, said string)
 
 // TestSigstoreVerifiesVerdicts has sigstore's verifier of npm judge a bundle, and what others make of it.

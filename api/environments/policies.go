@@ -17,7 +17,7 @@ type AttachPoliciesPutInput struct {
 	PolicyNames []string `json:"policy_names" maxItems:"100"`
 }
 
-// changePolicies makes the operation that attaches or detaches policies, then waits for a snapshot by those attached.
+// changePolicies makes an operation that changes the attached policies and waits for a snapshot evaluated by them.
 func (h *handlers) changePolicies(change func(e *evidence.Environment, names []string) (bool, error)) server.Binder {
 	return resource.FoundWithBody(h.ResolveEnvironment, func(ctx context.Context, in *resource.EnvironmentPath, ref environments.EnvironmentRef, body *AttachPoliciesPutInput) (*server.TextAnswer, error) {
 		names, err := h.resolvePolicies(ctx, ref.Type, &body.PolicyNames)

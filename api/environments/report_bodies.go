@@ -242,7 +242,7 @@ func (f Fingerprint) valid() bool {
 // Digests maps the names of images to their fingerprints.
 type Digests map[string]Fingerprint
 
-// allValid reports whether digests are not null and all fingerprints are valid. The schema decides about empty ones.
+// allValid returns true only if digests are valid. An empty fingerprint counts as invalid, as null is decoded to it.
 func allValid[F ~string](digests map[string]F) bool {
 	for _, fingerprint := range digests {
 		if !Fingerprint(fingerprint).valid() {
@@ -260,7 +260,7 @@ func (PartialFingerprint) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Pattern: "^([a-f0-9]{64})?$"}
 }
 
-// PartialDigests are Digests with unknown fingerprints (docs/semantics.md 10.3).
+// PartialDigests are Digests that may have unknown fingerprints (docs/semantics.md 10.3).
 type PartialDigests map[string]PartialFingerprint
 
 func plainDigests[F ~string](digests map[string]F) map[string]string {

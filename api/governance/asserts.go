@@ -143,7 +143,7 @@ func (h *handlers) latestPolicies(ctx context.Context, names []string) ([]policy
 	return applied, nil
 }
 
-// limitFlows removes other flows than that of the request, if it has one. It may be a former name.
+// limitFlows limits found.Flows to the flow of the request, if it has one. The request may have a former name of it.
 func (h *handlers) limitFlows(ctx context.Context, in *assertInput, found *assessment.Assessment) error {
 	if in.FlowName == "" {
 		return nil

@@ -80,7 +80,7 @@ func (h *handlers) putMember(ctx context.Context, in *MemberChangePath, body *Me
 func (h *handlers) deleteMember(ctx context.Context, in *MemberChangePath) (*server.StatusAnswer[MemberChange], error) {
 	org := server.Access(ctx)
 	change, err := h.Tenancy.RemoveMember(ctx, org.OrgName, in.User, actor(ctx))
-	if errors.Is(err, storage.ErrNotFound) && in.RevokeServiceAccounts { // an earlier request may not have come to it
+	if errors.Is(err, storage.ErrNotFound) && in.RevokeServiceAccounts { // finish an interrupted removal
 		err = cmp.Or(h.Tenancy.RevokeServiceAccounts(ctx, org.OrgName, actor(ctx), change.Left), err)
 	}
 	if err != nil {

@@ -25,7 +25,7 @@ func (h *handlers) getPeople(ctx context.Context, in *getPeopleInput) (*server.A
 	return server.Answered(resource.ShowFile(found.File)), resource.NotFound(err, "Version %d of the people of organization '%s' does not exist", in.Version, org.OrgName)
 }
 
-// putPeople stores the next version, if the content is new, in one batch with its entry in the audit log.
+// putPeople stores the next version, unless the latest has the same content, in one batch with its audit log entry.
 func (h *handlers) putPeople(ctx context.Context, _ *server.OrgPath, body *resource.FilePutInput) (*server.Answer[resource.FileVersion], error) {
 	accounts, err := people.Parse([]byte(body.Content))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package organizations has the operations on organizations with their members, accounts, identity providers and
-// actions.
+// Package organizations has the operations on organizations with their members, service accounts, identity providers
+// and actions, and on users.
 package organizations
 
 import (

@@ -15,7 +15,7 @@ import (
 	"attestry/evidence/identity"
 )
 
-// expirySpan bounds the time to the expiry of a key that lists show.
+// expirySpan is how far ahead lists of service accounts show that a key expires.
 const expirySpan = 30 * 24 * time.Hour
 
 // ServiceAccountPostInput is the body of create_service_account (docs/semantics.md 2.4).
@@ -32,7 +32,7 @@ type ServiceAccountPatchInput struct {
 	Privilege   PatchedPrivilege   `json:"privilege,omitempty"`
 }
 
-// AccountDescription is a SentOrRemoved with the length of a description.
+// AccountDescription is a SentOrRemoved with the length limit of a description.
 type AccountDescription struct{ resource.SentOrRemoved }
 
 // Schema bounds the length.

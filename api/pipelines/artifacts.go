@@ -246,8 +246,8 @@ type ArtifactHistory struct {
 	Timestamp float64 `json:"timestamp"`
 }
 
-// legacyArtifactName is the reference name of an artifact without one. Templates of legacy flows have this name
-// (docs/semantics.md 5.1).
+// legacyArtifactName is the reference name of an artifact that is reported without one (docs/semantics.md 5.1). The
+// artifact in the templates of legacy flows has it, too (docs/semantics.md 3.4).
 const legacyArtifactName = "artifact"
 
 // CreateArtifact is the body of create_artifact (docs/semantics.md 5.1).

@@ -121,7 +121,7 @@ func showFlow(org evidence.OrgAccess, flow *evidence.Flow, template *string) Flo
 	}
 }
 
-// archiveFlow archives a flow. As for the old name of a renamed flow, answers about what runs no longer show its name.
+// archiveFlow archives a flow. Answers about what runs no longer show its name, nor the old name of a renamed flow.
 func (h *handlers) archiveFlow(ctx context.Context, in *resource.FlowPath) (*server.TextAnswer, error) {
 	org := server.Access(ctx)
 	err := h.Flows.Archive(ctx, org.OrgID, in.Flow, evidence.Seconds(h.Clock()))
@@ -176,8 +176,8 @@ func (h *handlers) listFlows(ctx context.Context, in *listFlowsInput) (*server.A
 	return server.Answered(resource.NewDataList(items, paged)), nil
 }
 
-// sortFlows sorts by name, or by the time of the last change of a flow's latest trail, then by name. Flows without a
-// trail are the first in ascending order.
+// sortFlows sorts by name, or by the time of the last change of a flow's latest trail, then by name. The time is 0 for
+// flows without a trail.
 func (h *handlers) sortFlows(ctx context.Context, in *listFlowsInput, flows []evidence.Flow) error {
 	active := map[string]float64{}
 	if in.Sort == "latest_activity" {
@@ -201,7 +201,7 @@ func (h *handlers) sortFlows(ctx context.Context, in *listFlowsInput, flows []ev
 	return nil
 }
 
-// matches applies the filters. An empty tag matches nothing. Nor does a space, as there are none.
+// matches applies the filters. An empty tag matches nothing. A filter by space matches nothing, as there are no spaces.
 func (in *listFlowsInput) matches(ctx context.Context, flow *evidence.Flow) bool {
 	name, part := flow.Name, in.SearchByName
 	if !in.CaseSensitive {

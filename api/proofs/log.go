@@ -22,8 +22,8 @@ type handlers struct {
 	*resource.Base
 }
 
-// Routes returns the routes of transparency logs. Clients of tlog-tiles find the checkpoint and the tiles also at
-// /-/log/{org}.
+// Routes returns the routes of transparency logs. The checkpoint and the tiles are also at /-/log/{org}, because the
+// clients of tlog-tiles expect them under a prefix with nothing else.
 func Routes(base *resource.Base) []server.Route {
 	h := &handlers{base}
 	return server.Routes(map[string]server.Binder{

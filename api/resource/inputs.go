@@ -151,7 +151,7 @@ func Present(raw json.RawMessage) json.RawMessage {
 
 // AttestationBase has the members that every attestation has (docs/semantics.md 6.1). It is exported because huma
 // ignores unexported embedded types. The number of targets is limited, as each one costs commands and space in the
-// trail.
+// trail; the API states no limit, and clients send one target.
 type AttestationBase struct {
 	AttestationName     string                    `json:"attestation_name" maxLength:"255" pattern:"^[a-zA-Z0-9\\-_,]+$"`
 	OriginURL           *string                   `json:"origin_url,omitempty" nullable:"true" format:"uri"`

@@ -89,7 +89,7 @@ func (q TagQuery) Matches(ctx context.Context, tags map[string]string) bool {
 	})
 }
 
-// ISOTime formats Unix seconds as ISO 8601 in UTC. It returns nil for 0.
+// ISOTime formats Unix seconds as ISO 8601 in UTC. It returns nil for 0 and less.
 func ISOTime(seconds float64) *string {
 	if seconds <= 0 {
 		return nil

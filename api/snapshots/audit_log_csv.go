@@ -140,7 +140,7 @@ func (f *auditFilter) matchesFlows(ids []string, flows []EventFlow) bool {
 		slices.ContainsFunc(flows, func(flow EventFlow) bool { return slices.Contains(f.flowNames, flow.FlowName) })
 }
 
-// auditRows makes the rows of the next batch of events.
+// auditRows makes the rows of those events in the next batch that the filter selects.
 func (h *handlers) auditRows(ctx context.Context, log *eventLog, filter auditFilter, after string) ([][]string, string, error) {
 	events, next, err := h.Events.Walk(ctx, log.bounds, after, h.BatchBytes)
 	if err != nil {

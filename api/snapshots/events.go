@@ -225,7 +225,7 @@ type eventLog struct {
 }
 
 // loadEventLog returns the log of the environment with a name. It ends with the head's last snapshot, whose events are
-// all stored.
+// all stored. Those of a snapshot that is being made may not be.
 func (h *handlers) loadEventLog(ctx context.Context, name string) (*eventLog, error) {
 	environment, err := h.LoadEnvironment(ctx, name)
 	if err != nil {

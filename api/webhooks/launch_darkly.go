@@ -59,7 +59,7 @@ func (h *handlers) verifyLaunchDarkly(ctx context.Context, in *launchDarklyInput
 }
 
 // recordFlag begins or changes the trail of a flag in the flow of each environment in which the flag was changed. Other
-// changes are accepted and ignored, because LaunchDarkly cannot be configured not to send them.
+// changes are accepted and not recorded, because LaunchDarkly may send them, too (docs/semantics.md 19.3).
 func (h *handlers) recordFlag(ctx context.Context, in *launchDarklyInput, body *LaunchDarklyWebhookInput) (*server.TextAnswer, error) {
 	flows, trail, err := body.target()
 	if err != nil {
