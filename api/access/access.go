@@ -145,7 +145,7 @@ func (g *Gate) Limit(ctx context.Context, principal evidence.Principal, org evid
 	return g.Rates.Take(ctx, principal, org.OrgID)
 }
 
-// RequireRole returns an error unless the access has a role in the organization.
+// RequireRole returns an error if the role in the organization is lower than least.
 func RequireRole(org evidence.OrgAccess, least evidence.Role) error {
 	if !org.Role.Allows(least) {
 		return Refused()
@@ -156,7 +156,7 @@ func RequireRole(org evidence.OrgAccess, least evidence.Role) error {
 // Refused is the error for a principal whose role is too low.
 func Refused() error { return evidence.NewError(evidence.Forbidden, roleTooLowMessage) }
 
-// RequireBeta returns an error unless the organization has beta features.
+// RequireBeta returns an error unless the beta features of the organization are on.
 func RequireBeta(org evidence.OrgAccess) error {
 	if !org.Beta {
 		return evidence.NewError(evidence.Forbidden, betaOffMessage)

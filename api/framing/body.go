@@ -35,7 +35,7 @@ type Announcement struct {
 
 // WithholdBody is a HeaderReceived hook of fasthttp, which delays reading the body. Before it calls the handler,
 // fasthttp would wait for the first 8 KiB of the body, and send status 100 to clients that expect it. It does neither
-// for an empty body, so the hook sets the header's length to 0. Check returns what the client has sent.
+// for an empty body, so the hook sets the header's length to 0. Check restores and returns what the client announced.
 func WithholdBody(header *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	if header.ContentLength() > 0 {
 		header.SetContentLength(0)

@@ -28,7 +28,7 @@ const (
 	leeway = 5 * time.Minute
 )
 
-// verifiedToken is a token whose signature and registered claims have been verified.
+// verifiedToken is a token whose signature, times and other claims have been verified, except for the audience.
 type verifiedToken struct {
 	subject  string
 	audience []string

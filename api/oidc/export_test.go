@@ -18,5 +18,5 @@ func (v *Verifier) CountChecks() *atomic.Int64 {
 	return count
 }
 
-// KeepAtMost keeps issuers of so many bytes in all.
+// KeepAtMost bounds the cache of issuers, in bytes.
 func (v *Verifier) KeepAtMost(size int) { v.issuers.cached = cache.NewLRU[issuer](size) }

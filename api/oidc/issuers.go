@@ -28,8 +28,8 @@ const (
 	// graceAge is how much longer keys are used if they cannot be fetched. In any case a removed key is accepted for at
 	// most keyAge + graceAge, two hours.
 	graceAge = time.Hour
-	// attemptPause is the minimum time between two attempts to fetch the keys of an issuer, after a failed attempt or
-	// because of a token with an unknown key.
+	// attemptPause is the minimum time from the end of one attempt to fetch the keys of an issuer to the next one,
+	// which follows a failure or a token with an unknown key.
 	attemptPause = 10 * time.Second
 	// maxCached bounds the cache in bytes: about 10,000 issuers. An evicted issuer is fetched again when it is needed,
 	// even within attemptPause.
@@ -187,7 +187,7 @@ func (i *issuers) verifyWith(known issuer, jws *jose.JSONWebSignature) (payload 
 	}
 	decoy := i.decoys[jose.SignatureAlgorithm(header.Algorithm)]
 	for range left {
-		_, _ = i.check(jws, decoy) // always fails
+		_, _ = i.check(jws, decoy) // The result does not matter, as a decoy is the key of no issuer.
 	}
 	return nil, false
 }
@@ -198,11 +198,11 @@ func fits(key jose.JSONWebKey, header jose.Header) bool {
 		string(algorithmOf(key)) == header.Algorithm
 }
 
-// decoys are public keys without known private keys, one for each algorithm.
+// decoys are public keys of no issuer, one for each algorithm.
 type decoys map[jose.SignatureAlgorithm]any
 
 func newDecoys() decoys {
-	// It is only used to verify, so it need not be a product of two primes.
+	// The modulus is only for the work of a check, so it need not be a product of two primes.
 	modulus := new(big.Int).Lsh(big.NewInt(1), minRSA)
 	modulus.Sub(modulus, big.NewInt(1))
 	keys := decoys{jose.RS256: &rsa.PublicKey{N: modulus, E: 65537}}

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// documentAge is how long the issuer's discovery document is used.
+	// documentAge is how long the issuer's discovery document is used. The keys are fetched for each sign-in.
 	documentAge = time.Hour
 	// emailClaim names a user only if the issuer has verified the address.
 	emailClaim, emailVerifiedClaim = "email", "email_verified"
@@ -98,8 +98,8 @@ func (l *Login) exchange(ctx context.Context, provider *oidc.Provider, a Attempt
 	return token, verified, err
 }
 
-// verify verifies the ID token. If that fails, the issuer may have a new key: the discovery document is fetched again,
-// unless it was fetched within attemptPause.
+// verify verifies the ID token. If that fails, the issuer may have its keys at a new URL: the discovery document is
+// fetched again, unless it was fetched within attemptPause.
 func (l *Login) verify(ctx context.Context, provider *oidc.Provider, sent string) (*oidc.IDToken, error) {
 	config := &oidc.Config{ClientID: l.ClientID, Now: l.Clock}
 	verified, err := provider.VerifierContext(ctx, config).Verify(ctx, sent)

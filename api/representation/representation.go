@@ -83,7 +83,7 @@ func Unsupported(header func(name string) string) string {
 	if coding != "" && !strings.EqualFold(coding, "identity") {
 		return "The body must not be compressed: Content-Encoding is not supported"
 	}
-	// A Content-Type that cannot be parsed has no charset. Operations do not depend on the media type.
+	// A Content-Type that cannot be parsed has no charset. Operations that need a media type check it.
 	_, parameters, _ := mime.ParseMediaType(header("Content-Type"))
 	charset := parameters["charset"]
 	if charset != "" && !strings.EqualFold(charset, "utf-8") && !strings.EqualFold(charset, "utf8") {

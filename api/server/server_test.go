@@ -197,7 +197,7 @@ func (r *running) dial(t *testing.T) (net.Conn, *bufio.Reader) {
 	return conn, bufio.NewReader(conn)
 }
 
-// The operations that the shell is tested with.
+// The operations with which the tests call the server.
 
 type orgInput struct {
 	Org string `path:"org"`

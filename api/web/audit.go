@@ -64,7 +64,7 @@ func (s *Site) showAudit(p *page) error {
 // bundlePage shows the progress of the bundle of an audit.
 type bundlePage struct {
 	Org, Audit string
-	// Again is the query of this page, for the next look.
+	// Again is the query of this page.
 	Again   string
 	Package packages.AuditPackage
 }

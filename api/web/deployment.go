@@ -16,7 +16,7 @@ const (
 	// weeksShown is how many weeks the page of deployments shows.
 	weeksShown = 4
 	week       = 7 * 24 * time.Hour
-	// weekGap, in seconds, prevents that a deployment between two weeks is counted in both.
+	// weekGap, in seconds, prevents a deployment at the boundary of two weeks from being counted in both.
 	weekGap = 1e-5
 )
 
@@ -30,7 +30,7 @@ type deploymentWeek struct {
 	RolledBack, Changes int
 }
 
-// newWeek sums up the newest deployments between two times.
+// newWeek sums up the newest deployments between two times, and has the total number of deployments.
 func newWeek(from, to float64, found *deployments.DeploymentListResponse) deploymentWeek {
 	week := deploymentWeek{From: from, To: to, Count: found.TotalCount}
 	var leads []float64

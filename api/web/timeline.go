@@ -165,8 +165,8 @@ func (t *timelinePage) artifact(name, fingerprint, flow string) *ranArtifact {
 	return known
 }
 
-// add ends the last run at an event. Unless the artifact exited, it begins the next run, which lasts until a later
-// event or until.
+// add ends the last run at an event. Unless the artifact exited, it begins the next run, which ends at the time until
+// unless a later event ends it. An event that does not change the verdict is ignored.
 func (a *ranArtifact) add(event *snapshots.GetEnvironmentEventResponse, until float64) {
 	next := snapshots.GetSnapshotListItem{Index: event.SnapshotIndex, From: event.ReportedAt, To: until, State: event.ArtifactCompliance}
 	exited := event.Type == "exited"

@@ -131,25 +131,24 @@ func (s *Site) showTrail(p *page) error {
 // prepare selects what the page shows of the answer. from is the index of the first artifact. Without it, the page
 // begins with the artifact that has the attestation AskedID.
 func (t *trailPage) prepare(from string) {
-	trail := &t.Trail
-	all := trail.artifacts()
+	all := t.Trail.artifacts()
 	t.Number = len(all)
-	t.addFailing("", trail.Status.Entries)
+	t.addFailing("", t.Trail.Status.Entries)
 	for _, artifact := range all {
 		if artifact.ArtifactFingerprint == nil {
 			t.addWrong(wrong{Artifact: artifact.Name, State: artifact.Status})
 		}
 		t.addFailing(artifact.Name, artifact.Entries)
 	}
-	t.Own = t.section("the trail itself", trail.Status.Entries)
+	t.Own = t.section("the trail itself", t.Trail.Status.Entries)
 	begin, err := strconv.Atoi(from)
 	if err != nil {
 		begin = max(0, slices.IndexFunc(all, func(a artifactStatus) bool { return a.has(t.AskedID) }))
 	}
 	t.cutArtifacts(all, min(max(0, begin), len(all)))
 	t.Listed = markEntries(t.AskedID, t.sections()...)
-	t.EventsTotal = len(trail.Events)
-	t.Events = trail.Events[max(0, len(trail.Events)-maxEvents):]
+	t.EventsTotal = len(t.Trail.Events)
+	t.Events = t.Trail.Events[max(0, len(t.Trail.Events)-maxEvents):]
 	slices.Reverse(t.Events)
 }
 

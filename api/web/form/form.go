@@ -101,8 +101,8 @@ func (f *Form) Fill(values url.Values) {
 	}
 }
 
-// Prefill sets empty fields of the body to the members of an answer. If the user then empties them, the form deletes
-// the stored values.
+// Prefill sets empty fields of the body to the members of an answer. If the user then empties one that is not a file,
+// the form sends its empty value, which changes what is stored.
 func (f *Form) Prefill(answer map[string]any) {
 	for _, field := range f.Fields {
 		if value, ok := answer[field.Name]; ok && (field.in == inBody || field.in == inFile) && len(field.Values) == 0 {
@@ -127,7 +127,7 @@ func (f *Form) Fault(faults map[string]string) map[string]string {
 
 func isSeparator(char rune) bool { return strings.ContainsRune(".[]/ ", char) }
 
-// Choices are the fields that filter a list: the query parameters except those of the page.
+// Choices are the fields that filter a list: the query parameters except page and per_page.
 func (f *Form) Choices() []*Field {
 	return slices.DeleteFunc(slices.Clone(f.Fields), func(field *Field) bool {
 		return field.in != inQuery || field.Name == "page" || field.Name == "per_page"
@@ -182,8 +182,8 @@ func (f *Form) Target(org string) (target string, ok bool) {
 	return target, true
 }
 
-// Query is the request of the operation as the form is filled in, which must not be LacksPathNames. emptied are the
-// fields that were filled in before.
+// Query is the request of the operation with the values of the form, whose path names must not be missing (see
+// LacksPathNames). emptied are the names of fields that were filled in with stored values.
 func (f *Form) Query(org string, emptied []string) (server.PageQuery, error) {
 	target, _ := f.Target(org)
 	query := server.PageQuery{Method: f.Operation.Method, Target: target}

@@ -138,7 +138,7 @@ func (*searchPage) Verdicts() []string { return []string{verdictWords["true"], v
 // Nothing reports whether nothing was found.
 func (s *searchPage) Nothing() bool { return len(s.Found)+s.Total == 0 }
 
-// Show shows the results of a search. If all are on one page, it redirects to that page.
+// Show shows the results of a search, or redirects to the page that onlyPage returns.
 func Show(p *request.Request) error {
 	query := func(name string) string { return strings.TrimSpace(strings.ToValidUTF8(p.C.Query(name), "")) }
 	shown := searchPage{

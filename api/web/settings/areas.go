@@ -33,7 +33,7 @@ var pages = map[string]func(org string, of row) string{
 	"audit":   func(org string, of row) string { return view.Pages.Audit(org, of.text("name")) },
 }
 
-// rowMembers are members of rows, by the parameters with another name that they fill in.
+// rowMembers are, by the name of a parameter, the members of rows with another name that fill it in.
 var rowMembers = map[string]string{
 	"action_number": "number", "key_id": "id", "delivery_id": "id", "invitation_id": "id", "env_name": "name", "framework_name": "name", "flow_name": "name",
 	"custom_attestation_type_name": "name", "policy_name": "name",

@@ -13,7 +13,7 @@ import (
 type Cause struct {
 	// Text is the explanation, without the trail and the finding of an attestation.
 	Text string
-	// Policy is "" for a cause without a policy.
+	// Policy is the name of the policy, "" for none.
 	Policy string
 	// Count is the number of artifacts. Artifacts are the first of them.
 	Count     int

@@ -168,7 +168,7 @@ func First[V any](values map[string]V, limit int) []Named[V] {
 	return first
 }
 
-// Cut truncates a text to at most limit bytes of HTML, in which a quotation mark takes five, and adds an ellipsis.
+// Cut truncates a text of more than limit bytes of HTML, in which a quotation mark takes five, and adds an ellipsis.
 func Cut(text string, limit int) string {
 	size := 0
 	for i, char := range text {

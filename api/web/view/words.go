@@ -11,8 +11,8 @@ const (
 	minPart, hexPart = 8, 12
 )
 
-// breakWords inserts <wbr> into the long words of names and texts of clients (bdi and code), where people can still
-// read them. Browsers would break them anywhere.
+// breakWords inserts <wbr> into the long words of names and texts of clients (bdi and code), at places where people can
+// still read them. Browsers break words without <wbr> anywhere.
 func breakWords(page []byte) []byte {
 	broken := make([]byte, 0, len(page)+len(page)/16)
 	for i, part := range bytes.SplitAfter(page, []byte("<")) {
