@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// settledChannel carries the ids of environments and of audit packages whose head or assembly has changed.
+	// settledChannel carries the ids of environments whose head has changed and of audit packages whose assembly has.
 	settledChannel = "attestry:settled"
 	// maxWaiters bounds how many requests wait for a verdict at the same time.
 	maxWaiters = 5_000
 	// resubscribePause is how long a broken subscription rests before the next attempt.
 	resubscribePause = 200 * time.Millisecond
-	// pingInterval is after how much silence Redis is pinged, and within which it must answer.
+	// pingInterval is the silence after which Redis is pinged, and the time within which it must answer.
 	pingInterval = 5 * time.Second
 )
 

@@ -47,7 +47,7 @@ type Repositories struct {
 	Repos        *pipelines.Repos
 	Running      *environments.RunningSet
 	Generations  *storage.Generations
-	// Logged writes each fact together with its leaf in the transparency log.
+	// Logged writes each fact and then, in the same command, its leaf in the transparency log.
 	Logged *logs.Documents
 }
 

@@ -25,7 +25,7 @@ const (
 	deliveriesAtOnce = storage.MaxMany
 	// maxEnqueued is how many deliveries of an event are enqueued at once; the relay enqueues the others.
 	maxEnqueued = 2_000
-	// maxDeliveries bounds the deliveries of an event. Beyond it webhooks get one notice about many artifacts, too.
+	// maxDeliveries bounds the deliveries of an event. Beyond it webhooks, like people, get one for many artifacts.
 	maxDeliveries = 50_000
 )
 
