@@ -137,6 +137,8 @@ func TestSearchSaysThatNothingWasFound(t *testing.T) {
 	}
 	asked := len(api.asked)
 	api.open(t, "/acme/search?q=+").has(t)
+	api.open(t, "/acme/search?q=ada&since=yesterday").has(t, "A day is written as in")
+	api.open(t, "/acme/search?q=ada&until=2026-02-30").has(t, "A day is written as in")
 	if len(api.asked) > asked {
 		t.Errorf("a search for nothing asks %v", api.asked[asked:])
 	}

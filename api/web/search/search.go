@@ -124,6 +124,8 @@ type searchPage struct {
 	Artifacts                             []foundArtifact // found by their digits
 	Total                                 int
 	Pager                                 request.Pager
+	// Fault is why nothing was searched, "" if nothing is wrong.
+	Fault string
 	// Reason is the API's reason for finding no artifacts, "" if it found some or was not searched.
 	Reason string
 	// only is the only fingerprint that the digits match, "" if there are several matches.
@@ -146,7 +148,10 @@ func Show(p *request.Request) error {
 	}
 	kinds := slices.DeleteFunc(slices.Clone(searchedKinds), func(kind searchedKind) bool { return kind.Name == "control" && !shown.Beta })
 	shown.Kinds = slices.CompactFunc(slices.Clone(kinds), func(a, b searchedKind) bool { return a.Name == b.Name })
-	if shown.Query == "" {
+	if !isDay(shown.Since) || !isDay(shown.Until) {
+		shown.Fault = "A day is written as in 2026-11-28."
+	}
+	if shown.Query == "" || shown.Fault != "" {
 		return p.Render("search", "Search", &shown)
 	}
 	shown.text = regexp.MustCompile("(?i)" + regexp.QuoteMeta(shown.Query))
@@ -180,6 +185,12 @@ func (s *searchPage) onlyPage() string {
 		return ""
 	}
 	return link
+}
+
+// isDay reports whether a day is empty or as browsers send it.
+func isDay(day string) bool {
+	_, err := time.Parse(time.DateOnly, day)
+	return day == "" || err == nil
 }
 
 // passes reports whether the filters accept a state and a time.
