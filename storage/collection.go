@@ -37,8 +37,8 @@ type Collection[T any] interface {
 	// over. It returns the document as written, ErrNotFound, or the error of change. A change may run more than once,
 	// so it must have no other effects. Concurrent updates of one document in this process share one write.
 	Update(ctx context.Context, id string, change func(*T) error) (T, error)
-	// UpdateFrom is Update for a document that was just read: it is read again only if it has changed since, or change
-	// does not alter it.
+	// UpdateFrom is Update for a document that was just read: it is read again only if it has changed since, change does
+	// not alter it, or updates are combined.
 	UpdateFrom(ctx context.Context, seen Versioned[T], change func(*T) error) (T, error)
 	// Delete removes documents; absent ones are no error.
 	Delete(ctx context.Context, ids ...string) error
@@ -224,11 +224,8 @@ func (c *collection[T]) record(value *T, body []byte) Record {
 
 func (c *collection[T]) decode(record Record) (T, error) {
 	var value T
-	if record.Body == nil {
-		return value, nil
-	}
 	if err := sonic.ConfigStd.Unmarshal(record.Body, &value); err != nil {
-		// The message does not have the id: that of a key is a hash, which clients must not see.
+		// The message omits the id, as that of a key is a hash that clients must not see.
 		return value, Damaged("A stored document of "+c.schema.Name+" is damaged", fmt.Errorf("decode %s: %w", record.ID, err))
 	}
 	return value, nil

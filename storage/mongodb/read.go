@@ -26,7 +26,11 @@ func (db *DB) Get(ctx context.Context, schema *storage.Schema, id string) (stora
 	}
 	var found document
 	err = command(ctx, func(ctx context.Context) error {
-		return collection.FindOne(ctx, bson.D{{Key: "_id", Value: id}}).Decode(&found)
+		result := collection.FindOne(ctx, bson.D{{Key: "_id", Value: id}})
+		if result.Err() != nil {
+			return result.Err()
+		}
+		return damaged(result.Decode(&found))
 	})
 	if errors.Is(err, mongo.ErrNoDocuments) {
 		return storage.Record{}, storage.ErrNotFound
@@ -87,7 +91,7 @@ func takeAll(ctx context.Context, cursor *mongo.Cursor, take func(storage.Record
 	for cursor.Next(ctx) {
 		var found document
 		if err := cursor.Decode(&found); err != nil {
-			return err
+			return damaged(err)
 		}
 		record, err := found.record()
 		if err != nil || !take(record) {
@@ -166,8 +170,16 @@ func (d *document) record() (storage.Record, error) {
 	}
 	_, data, ok := d.Body.BinaryOK()
 	if !ok {
-		return storage.Record{}, fmt.Errorf("the body of %s is a %s", d.ID, d.Body.Type)
+		return storage.Record{}, damaged(fmt.Errorf("the body of %s is a %s", d.ID, d.Body.Type))
 	}
 	record.Body = slices.Clone(data)
 	return record, nil
+}
+
+// damaged marks an error of decoding: the document does not have the form that encode gives it.
+func damaged(err error) error {
+	if err == nil {
+		return nil
+	}
+	return storage.Damaged("A stored document is damaged", err)
 }
