@@ -8,10 +8,14 @@ import (
 	"attestry/storage"
 )
 
-// Access returns what a principal may do in an organization; it may be tenancyCacheAge old. A missing organization and
-// one that the principal cannot see are both Forbidden.
+// Access returns what a principal may do in an organization. A change by another process takes effect as in
+// Authenticate. A missing organization and one that the principal cannot see are both Forbidden.
 func (t *Tenancy) Access(ctx context.Context, principal evidence.Principal, orgName string) (evidence.OrgAccess, error) {
-	return t.accesses.Load(principal.UserID+"/"+orgName, t.clock(), func() (evidence.OrgAccess, error) {
+	now, err := t.checkVersion(ctx)
+	if err != nil {
+		return evidence.OrgAccess{}, err
+	}
+	return t.accesses.Load(principal.UserID+"/"+orgName, now, func() (evidence.OrgAccess, error) {
 		return t.lookUpAccess(ctx, principal, orgName)
 	})
 }

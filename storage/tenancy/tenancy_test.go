@@ -35,14 +35,14 @@ func tenancyBootstrap() identity.Bootstrap {
 	}
 }
 
-// newTenancy is a Tenancy with the bootstrap applied.
+// newTenancy returns a Tenancy to which tenancyBootstrap is applied.
 func newTenancy(t *testing.T) (*tenancy.Tenancy, *tenancyDocuments, *evidencetest.Clock) {
 	t.Helper()
-	docs, hands := newTenancyDocuments(t), evidencetest.NewClock(time.Unix(1_800_000_000, 0))
-	store := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
+	docs, clock := newTenancyDocuments(t), evidencetest.NewClock(time.Unix(1_800_000_000, 0))
+	store := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(store.Close)
 	apply(t, store, tenancyBootstrap())
-	return store, docs, hands
+	return store, docs, clock
 }
 
 func apply(t *testing.T, store *tenancy.Tenancy, declared identity.Bootstrap) []identity.MadeKey {
@@ -54,10 +54,10 @@ func apply(t *testing.T, store *tenancy.Tenancy, declared identity.Bootstrap) []
 	return made
 }
 
-// revoked is the declaration that revokes anna's key: it has expired.
-func revoked(hands *evidencetest.Clock) identity.Bootstrap {
+// revoked returns a declaration that revokes anna's key by its expiry.
+func revoked(clock *evidencetest.Clock) identity.Bootstrap {
 	declared := tenancyBootstrap()
-	declared.Users[0].Keys[0].ExpiresAt = hands.Now().Unix()
+	declared.Users[0].Keys[0].ExpiresAt = clock.Now().Unix()
 	return declared
 }
 
@@ -77,7 +77,7 @@ func wantCode(t *testing.T, err error, want evidence.Code) {
 	}
 }
 
-func TestAuthenticateTellsWhoseKeyItIs(t *testing.T) {
+func TestAuthenticateReturnsTheOwnerOfTheKey(t *testing.T) {
 	store, _, _ := newTenancy(t)
 	anna := authenticate(t, store, annasKey)
 	bert := authenticate(t, store, bertsKey)
@@ -90,10 +90,10 @@ func TestAuthenticateTellsWhoseKeyItIs(t *testing.T) {
 }
 
 func TestAuthenticateAnswersEveryBadKeyAlike(t *testing.T) {
-	store, docs, hands := newTenancy(t)
+	store, docs, clock := newTenancy(t)
 	authenticate(t, store, annasKey)
-	declared := revoked(hands)
-	declared.Users[1].Keys[0].ExpiresAt = hands.Now().Unix()
+	declared := revoked(clock)
+	declared.Users[1].Keys[0].ExpiresAt = clock.Now().Unix()
 	apply(t, store, declared)
 
 	mistyped := "att_0" + evidence.NewAPIKey().Reveal()[5:]
@@ -107,7 +107,7 @@ func TestAuthenticateAnswersEveryBadKeyAlike(t *testing.T) {
 			t.Errorf("%q is answered %q", secret, err)
 		}
 	}
-	store.Close() // no use of a key is being written
+	store.Close() // waits until uses of keys are written
 	before := docs.count()
 	_, _ = store.Authenticate(t.Context(), mistyped)
 	if docs.count() != before {
@@ -115,10 +115,10 @@ func TestAuthenticateAnswersEveryBadKeyAlike(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatWasNeverAKeyIsUnknown(t *testing.T) {
-	store, _, hands := newTenancy(t)
+func TestOnlySecretsThatWereNeverKeysAreUnknown(t *testing.T) {
+	store, _, clock := newTenancy(t)
 	for secret, want := range map[string]bool{"no-such-key-anywhere": true, "": true, annasKey: false} {
-		apply(t, store, revoked(hands))
+		apply(t, store, revoked(clock))
 		_, err := store.Authenticate(t.Context(), secret)
 		if got := errors.Is(err, evidence.ErrUnknownKey); got != want {
 			t.Errorf("%q: unknown is %v: %v", secret, got, err)
@@ -126,10 +126,10 @@ func TestOnlyWhatWasNeverAKeyIsUnknown(t *testing.T) {
 	}
 }
 
-func TestUnknownKeysAreRememberedUntilTheyAreDeclared(t *testing.T) {
+func TestUnknownKeysAreCachedUntilTheyAreDeclared(t *testing.T) {
 	const added = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbm5hIn0.c2ln"
-	here, docs, hands := newTenancy(t)
-	there := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
+	here, docs, clock := newTenancy(t)
+	there := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(there.Close)
 	stores := []*tenancy.Tenancy{here, there}
 	for _, store := range stores {
@@ -146,40 +146,59 @@ func TestUnknownKeysAreRememberedUntilTheyAreDeclared(t *testing.T) {
 	declared.Users[0].Keys = append(declared.Users[0].Keys, identity.DeclaredKey{Secret: added, Description: "older"})
 	apply(t, here, declared)
 	authenticate(t, here, added)
-	hands.Advance(time.Second)
+	clock.Advance(time.Second)
 	authenticate(t, there, added)
 }
 
+func TestRemovedMemberWithoutAKeyLosesAccessInOtherProcesses(t *testing.T) {
+	here, docs, clock := newTenancy(t)
+	elsewhere := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
+	t.Cleanup(elsewhere.Close)
+	anna, err := elsewhere.UserPrincipal(t.Context(), "anna", clock.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if access, err := elsewhere.Access(t.Context(), anna, "acme"); err != nil || access.Role != evidence.Snapshotter {
+		t.Fatalf("has role %v: %v", access.Role, err)
+	}
+	if _, err := here.RemoveMember(t.Context(), "acme", "anna", annaActs); err != nil {
+		t.Fatal(err)
+	}
+	clock.Advance(time.Second)
+	_, err = elsewhere.Access(t.Context(), anna, "acme")
+	wantCode(t, err, evidence.Forbidden)
+}
+
 func TestAKeyStopsWorkingTheSecondItExpires(t *testing.T) {
-	store, _, hands := newTenancy(t)
+	store, _, clock := newTenancy(t)
 	declared := tenancyBootstrap()
-	declared.Users[0].Keys[0].ExpiresAt = hands.Now().Unix() + 5
+	declared.Users[0].Keys[0].ExpiresAt = clock.Now().Unix() + 5
 	apply(t, store, declared)
 
-	hands.Advance(4 * time.Second)
+	clock.Advance(4 * time.Second)
 	authenticate(t, store, annasKey)
-	hands.Advance(time.Second)
+	clock.Advance(time.Second)
 	_, err := store.Authenticate(t.Context(), annasKey)
 	wantCode(t, err, evidence.Unauthorized)
 }
 
-func TestRevocationActsAtOnceHereAndSoonElsewhere(t *testing.T) {
-	here, docs, hands := newTenancy(t)
-	elsewhere := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
+func TestRevocationTakesEffectAtOnceAndSoonInOtherProcesses(t *testing.T) {
+	here, docs, clock := newTenancy(t)
+	elsewhere := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(elsewhere.Close)
 	authenticate(t, here, annasKey)
 	authenticate(t, elsewhere, annasKey)
 
-	apply(t, here, revoked(hands))
+	apply(t, here, revoked(clock))
 	_, err := here.Authenticate(t.Context(), annasKey)
 	wantCode(t, err, evidence.Unauthorized)
-	hands.Advance(10 * time.Second)
+	clock.Advance(10 * time.Second)
 	_, err = elsewhere.Authenticate(t.Context(), annasKey)
 	wantCode(t, err, evidence.Unauthorized)
 }
 
 func TestALookUpUnderWayDoesNotOutliveARevocation(t *testing.T) {
-	store, docs, hands := newTenancy(t)
+	store, docs, clock := newTenancy(t)
 	authenticate(t, store, annasKey)
 	store.Close()                       // the use of the key is written
 	apply(t, store, tenancyBootstrap()) // empties the caches
@@ -200,14 +219,14 @@ func TestALookUpUnderWayDoesNotOutliveARevocation(t *testing.T) {
 		_, _ = store.Authenticate(context.Background(), annasKey)
 	}()
 	<-read
-	apply(t, store, revoked(hands))
+	apply(t, store, revoked(clock))
 	close(goOn)
 	<-done
 	_, err := store.Authenticate(t.Context(), annasKey)
 	wantCode(t, err, evidence.Unauthorized)
 }
 
-func TestAccessGivesTheRoleOfTheMembership(t *testing.T) {
+func TestAccessReturnsTheRoleOfTheMembership(t *testing.T) {
 	store, _, _ := newTenancy(t)
 	anna, bert := authenticate(t, store, annasKey), authenticate(t, store, bertsKey)
 	cases := []struct {
@@ -229,9 +248,9 @@ func TestAccessGivesTheRoleOfTheMembership(t *testing.T) {
 	}
 }
 
-func TestBetaActsAtOnceHereAndSoonElsewhere(t *testing.T) {
-	here, docs, hands := newTenancy(t)
-	elsewhere := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
+func TestBetaTakesEffectAtOnceAndSoonInOtherProcesses(t *testing.T) {
+	here, docs, clock := newTenancy(t)
+	elsewhere := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(elsewhere.Close)
 	anna := authenticate(t, here, annasKey)
 	wantBeta := func(store *tenancy.Tenancy, want bool) {
@@ -247,7 +266,7 @@ func TestBetaActsAtOnceHereAndSoonElsewhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantBeta(here, enabled)
-		hands.Advance(500 * time.Millisecond)
+		clock.Advance(500 * time.Millisecond)
 		authenticate(t, elsewhere, annasKey)
 		wantBeta(elsewhere, enabled)
 	}
@@ -256,14 +275,14 @@ func TestBetaActsAtOnceHereAndSoonElsewhere(t *testing.T) {
 	}
 }
 
-func TestBetaMovesTheTimeOfModificationIfItChanges(t *testing.T) {
-	store, _, hands := newTenancy(t)
+func TestOnlyAChangeOfBetaUpdatesTheTimeOfModification(t *testing.T) {
+	store, _, clock := newTenancy(t)
 	created, err := store.Organization(t.Context(), "acme")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, enabled := range []bool{true, false} {
-		hands.Advance(time.Second)
+		clock.Advance(time.Second)
 		if err := store.SetBeta(t.Context(), "acme", enabled); err != nil {
 			t.Fatal(err)
 		}
@@ -274,7 +293,7 @@ func TestBetaMovesTheTimeOfModificationIfItChanges(t *testing.T) {
 	}
 }
 
-func TestAccessHidesWhatIsInvisible(t *testing.T) {
+func TestAccessHidesInvisibleOrganizations(t *testing.T) {
 	store, _, _ := newTenancy(t)
 	bert := authenticate(t, store, bertsKey)
 	var texts []string
@@ -290,8 +309,8 @@ func TestAccessHidesWhatIsInvisible(t *testing.T) {
 	}
 }
 
-func TestAWarmRequestLooksOnlyForWhatWasTakenAway(t *testing.T) {
-	store, docs, hands := newTenancy(t)
+func TestCachedRequestChecksOnlyForRevocations(t *testing.T) {
+	store, docs, clock := newTenancy(t)
 	request := func() {
 		anna := authenticate(t, store, annasKey)
 		if _, err := store.Access(t.Context(), anna, "acme"); err != nil {
@@ -310,7 +329,7 @@ func TestAWarmRequestLooksOnlyForWhatWasTakenAway(t *testing.T) {
 		{time.Second, 5}, // the version, the key, its owner, the organization, the membership
 	} {
 		before := docs.count()
-		hands.Advance(step.pause)
+		clock.Advance(step.pause)
 		request()
 		if n := docs.count() - before; n != step.commands {
 			t.Errorf("a request %v after another takes %d commands, want %d", step.pause, n, step.commands)
@@ -335,17 +354,17 @@ func TestInvisibleAndUnknownOrganizationsTakeTheSameCommands(t *testing.T) {
 }
 
 func TestLastUseIsWrittenOnceAMinute(t *testing.T) {
-	store, docs, hands := newTenancy(t)
-	elsewhere := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
+	store, docs, clock := newTenancy(t)
+	elsewhere := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
 	before := docs.writes()
 	authenticate(t, store, annasKey)
 	waitFor(t, func() bool { return docs.writes() == before+1 })
 	for range 59 {
-		hands.Advance(time.Second)
+		clock.Advance(time.Second)
 		authenticate(t, store, annasKey)
 		authenticate(t, elsewhere, annasKey)
 	}
-	hands.Advance(time.Second)
+	clock.Advance(time.Second)
 	authenticate(t, store, annasKey)
 	store.Close()
 	elsewhere.Close()
@@ -357,9 +376,9 @@ func TestLastUseIsWrittenOnceAMinute(t *testing.T) {
 	}
 }
 
-func TestProcessesThatSeeAKeyUsedTogetherWriteItOnce(t *testing.T) {
-	store, docs, hands := newTenancy(t)
-	elsewhere := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
+func TestUseOfAKeyInTwoProcessesIsWrittenOnce(t *testing.T) {
+	store, docs, clock := newTenancy(t)
+	elsewhere := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
 	goOn := make(chan struct{})
 	docs.hook(func(command, _, _ string) error {
 		if command == "replace" {
@@ -369,7 +388,7 @@ func TestProcessesThatSeeAKeyUsedTogetherWriteItOnce(t *testing.T) {
 	})
 	before := docs.writes()
 	authenticate(t, store, annasKey)
-	hands.Advance(time.Second)
+	clock.Advance(time.Second)
 	authenticate(t, elsewhere, annasKey)
 	close(goOn)
 	store.Close()
@@ -379,7 +398,7 @@ func TestProcessesThatSeeAKeyUsedTogetherWriteItOnce(t *testing.T) {
 	}
 }
 
-func TestUsesAreRecordedOutOfTheRequestsWay(t *testing.T) {
+func TestUsesAreRecordedInTheBackground(t *testing.T) {
 	store, docs, _ := newTenancy(t)
 	goOn := make(chan struct{})
 	docs.hook(func(command, collection, _ string) error {
@@ -430,7 +449,7 @@ func TestSecretsAreNotStored(t *testing.T) {
 	}
 }
 
-func TestDefaultOrganizationIsChosenAmongTheVisible(t *testing.T) {
+func TestDefaultOrganizationMustBeVisible(t *testing.T) {
 	store, _, _ := newTenancy(t)
 	bert := authenticate(t, store, bertsKey)
 	if name, err := store.DefaultOrganization(t.Context(), bert); err != nil || name != "" {
