@@ -71,7 +71,7 @@ func (s *MailServer) send(ctx context.Context, target *notification.Target, deli
 	}
 	if replies.deferral != nil {
 		result := mailFailure(ctx, replies.deferral)
-		result.left = replies.deferred
+		result.left, result.answer = replies.deferred, replies.refused+result.answer
 		return result
 	}
 	return outcome{status: accepted, answer: strings.TrimSpace(replies.refused + answer)}
