@@ -67,17 +67,17 @@ func (o *guardedObjects) Get(ctx context.Context, key string, offset, length int
 	}
 	first, err := o.readOnce(ctx, object, offset, length)
 	if err != nil {
-		return nil, o.explain(object, err)
+		return nil, o.explain(key, err)
 	}
 	if first.complete {
 		return io.NopCloser(bytes.NewReader(first.content)), nil
 	}
 	content, err := o.open(ctx, key)
 	if err != nil {
-		return nil, o.explain(object, err)
+		return nil, o.explain(key, err)
 	}
 	again := newVerifyingReader(content, object.SHA256, offset, first.length)
-	return &reportingReader{Reader: again, objects: o, object: object, content: content}, nil
+	return &reportingReader{Reader: again, objects: o, key: key, content: content}, nil
 }
 
 // open opens a whole object. The span of the command ends before the object is read.
@@ -107,13 +107,14 @@ func (o *guardedObjects) readOnce(ctx context.Context, object storage.Object, of
 
 // explain reports damage and returns an error with a message for clients. Altered content, and content that the disk
 // cannot read, is storage.ErrDamaged. A lost object stays storage.ErrNotFound.
-func (o *guardedObjects) explain(object storage.Object, err error) error {
+func (o *guardedObjects) explain(key string, err error) error {
 	switch {
 	case errors.Is(err, storage.ErrNotFound):
-		o.guard.report(storage.ObjectStore, object.Key, err)
+		o.guard.report(storage.ObjectStore, key, err)
 		return err
 	case errors.Is(err, transfer.ErrContent), errors.Is(err, syscall.EIO), errors.Is(err, syscall.EISDIR):
-		o.guard.report(storage.ObjectStore, object.Key, err)
+		o.guard.report(storage.ObjectStore, key, err)
+		object, _ := storage.ParseObjectKey(key) // the engine has checked it
 		return storage.Damaged("The stored object with SHA-256 "+object.SHA256+" is damaged", err)
 	default:
 		return err
@@ -152,14 +153,14 @@ func ProbeObjects(ctx context.Context, objects storage.Objects) (key string, kep
 type reportingReader struct {
 	io.Reader
 	objects *guardedObjects
-	object  storage.Object
+	key     string
 	content io.Closer
 }
 
 func (r *reportingReader) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = r.objects.explain(r.object, err)
+		err = r.objects.explain(r.key, err)
 	}
 	return n, err
 }
@@ -177,7 +178,7 @@ func (o *guardedObjects) Progressive() storage.Objects { return progressiveObjec
 func (p progressiveObjects) Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
 	object, err := p.Stat(ctx, key)
 	if err != nil {
-		return nil, p.explain(storage.Object{Key: key}, err)
+		return nil, p.explain(key, err)
 	}
 	if rest := max(object.Size-offset, 0); length < 0 || length > rest {
 		length = rest
@@ -187,8 +188,8 @@ func (p progressiveObjects) Get(ctx context.Context, key string, offset, length 
 	}
 	content, err := p.open(ctx, key)
 	if err != nil {
-		return nil, p.explain(object, err)
+		return nil, p.explain(key, err)
 	}
 	verified := newVerifyingReader(content, object.SHA256, offset, length)
-	return &reportingReader{Reader: verified, objects: p.guardedObjects, object: object, content: content}, nil
+	return &reportingReader{Reader: verified, objects: p.guardedObjects, key: key, content: content}, nil
 }
