@@ -178,17 +178,13 @@ func (p *Processor) withdraw(ctx context.Context, environment string, entries []
 	if len(entries) == 0 {
 		return nil
 	}
-	number, err := p.store.Snapshots.Latest(ctx, environment)
+	latest, err := p.store.Snapshots.Last(ctx, environment)
 	if err != nil {
 		return err
 	}
-	entries = slices.DeleteFunc(slices.Clone(entries), func(entry environments.Running) bool { return entry.Since > number })
+	entries = slices.DeleteFunc(slices.Clone(entries), func(entry environments.Running) bool { return entry.Since > latest.Number })
 	if len(entries) == 0 {
 		return nil
-	}
-	latest, err := p.store.Snapshots.Get(ctx, environment, number)
-	if err != nil {
-		return err
 	}
 	artifacts, err := p.store.Snapshots.Artifacts(ctx, &latest)
 	if err != nil {
