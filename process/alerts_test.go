@@ -56,7 +56,7 @@ func alertsOf(t *testing.T) (rules []alertRule) {
 	return rules
 }
 
-// panel is one of a dashboard of Grafana.
+// panel is a panel of a Grafana dashboard.
 type panel struct {
 	ID      int
 	Title   string
@@ -73,7 +73,7 @@ func panelsOf(t *testing.T) []panel {
 	return file.Panels
 }
 
-// expressionsOf returns what the dashboard asks Prometheus for, at a rate for 5 minutes and for all jobs.
+// expressionsOf returns the queries of the dashboard, with a rate interval of 5 minutes and for all jobs.
 func expressionsOf(t *testing.T) (expressions []string) {
 	t.Helper()
 	for _, panel := range panelsOf(t) {
@@ -84,7 +84,7 @@ func expressionsOf(t *testing.T) (expressions []string) {
 	return expressions
 }
 
-// knownMetrics are those of the code and of the collectors that Open registers.
+// knownMetrics returns the metrics of the code and of the collectors that Open registers.
 func knownMetrics(t *testing.T) []string {
 	t.Helper()
 	known := namesIn(sourcesOf(t), `"(attestry_[a-z_]+)"`)
@@ -100,20 +100,20 @@ func knownMetrics(t *testing.T) []string {
 	return known
 }
 
-func TestAlertsAndDashboardAskForMetricsThatExist(t *testing.T) {
+func TestAlertsAndDashboardUseExistingMetrics(t *testing.T) {
 	known := knownMetrics(t)
-	asked := expressionsOf(t)
+	expressions := expressionsOf(t)
 	for _, rule := range alertsOf(t) {
-		asked = append(asked, rule.Expr)
+		expressions = append(expressions, rule.Expr)
 	}
-	used := namesIn(strings.Join(asked, "\n"), `\b((?:attestry|go|process)_[a-z_]+)`)
+	used := namesIn(strings.Join(expressions, "\n"), `\b((?:attestry|go|process)_[a-z_]+)`)
 	for _, name := range used {
 		series := regexp.MustCompile(`_(bucket|sum|count)$`).ReplaceAllString(name, "")
 		if !slices.Contains(known, name) && !slices.Contains(known, series) {
 			t.Errorf("no process has the metric %s", name)
 		}
 	}
-	// What is worth a metric is worth a place in the dashboard.
+	// The dashboard shows every metric of the code.
 	shown := strings.Join(expressionsOf(t), "\n")
 	for _, name := range known {
 		if strings.HasPrefix(name, "attestry_") && !strings.Contains(shown, name) {
@@ -122,7 +122,7 @@ func TestAlertsAndDashboardAskForMetricsThatExist(t *testing.T) {
 	}
 }
 
-func TestEachAlertHasItsSectionInTheRunbook(t *testing.T) {
+func TestEachAlertHasASectionInTheRunbook(t *testing.T) {
 	guide := readmetest.Read(t, operations)
 	_, runbook, _ := strings.Cut(guide, "\n## Alerts\n")
 	runbook, _, _ = strings.Cut(runbook, "\n## ")
@@ -141,7 +141,7 @@ func TestEachAlertHasItsSectionInTheRunbook(t *testing.T) {
 	if !slices.Equal(alerts, sections) {
 		t.Errorf("there are the alerts %v, but %s describes %v", alerts, operations, sections)
 	}
-	// What a section sends its reader to is there.
+	// The sections that the runbook refers to exist.
 	for _, title := range namesIn(runbook, `[sS]ee "([^"]+)"`) {
 		if !strings.Contains(guide, "\n## "+title+"\n") && !strings.Contains(guide, "\n**"+title) {
 			t.Errorf("there is no %q in %s", title, operations)
@@ -149,7 +149,7 @@ func TestEachAlertHasItsSectionInTheRunbook(t *testing.T) {
 	}
 }
 
-func TestEachAlertIsShownToFireAndNotToFire(t *testing.T) {
+func TestEachAlertHasTestsThatFireItAndDoNot(t *testing.T) {
 	var file struct {
 		Tests []struct {
 			Cases []struct {
@@ -197,7 +197,7 @@ func TestPrometheusAcceptsRulesAndDashboard(t *testing.T) {
 	if promtool == "" {
 		t.Skip("ATTESTRY_TEST_PROMTOOL names no promtool")
 	}
-	// As rules, promtool reads the expressions of the dashboard as well.
+	// promtool checks the expressions of the dashboard if they are written as rules.
 	type recorded struct {
 		Record string `yaml:"record"`
 		Expr   string `yaml:"expr"`

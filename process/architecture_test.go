@@ -27,9 +27,8 @@ const (
 	maxAnswerFiles  = 3
 )
 
-// layers are all packages of the module. A package imports those of its own layer and of the
-// layers further down. Where several patterns cover a package, its own name counts, then the
-// longest.
+// layers are all packages of the module. A package imports packages of its own layer and of the layers further down. If
+// several patterns match a package, an exact one counts, then the longest.
 var layers = []layer{
 	{name: "commands", packages: []string{"api", "worker"}, apart: true},
 	{name: "servers", packages: []string{"api/service", "worker/server"}, apart: true},
@@ -75,19 +74,19 @@ func layerOf(name string) int {
 	return found
 }
 
-// goPackage is a package of the module as its files say, without tests.
+// goPackage describes the files of a package of the module, without tests.
 type goPackage struct {
 	files, lines int
-	imports      []string // those of the module without its name
+	imports      []string // packages of the module without the module's name
 }
 
-// described reports whether the table of packages has a row for a package: neither
-// commands of scripts/ nor helpers of tests have one.
+// described reports whether the table of packages must have a row for a package: commands of scripts/ and test helpers
+// have none.
 func described(name string) bool {
 	return !strings.HasPrefix(name, "scripts/") && !strings.HasSuffix(name, "test")
 }
 
-// packagesOf reads the packages of the module, by their path in it.
+// packagesOf reads the packages of the module, by path.
 func packagesOf(t *testing.T) map[string]*goPackage {
 	t.Helper()
 	packages := map[string]*goPackage{}
@@ -141,7 +140,7 @@ func packagesOf(t *testing.T) map[string]*goPackage {
 	return packages
 }
 
-// tableAfter returns the rows of the first table that has a header, cell by cell.
+// tableAfter returns the cells of the first table with a header, row by row.
 func tableAfter(t *testing.T, text, header string) [][]string {
 	t.Helper()
 	_, rest, ok := strings.Cut(text, header+"\n")
@@ -165,7 +164,7 @@ func tableAfter(t *testing.T, text, header string) [][]string {
 	return rows
 }
 
-// quoted returns what stands between backquotes, in order.
+// quoted returns the texts between backquotes, in order.
 func quoted(text string) []string {
 	var found []string
 	for _, match := range regexp.MustCompile("`([^`\n]+)`").FindAllStringSubmatch(text, -1) {
@@ -184,9 +183,9 @@ func coveredBy(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool { return covers(pattern, name) })
 }
 
-// TestPagesNameWhatExists fails when the text of a page names a file, folder or package
-// that is not there. Left out are pages that also name media types and keys of objects.
-func TestPagesNameWhatExists(t *testing.T) {
+// TestDocumentsNameExistingFiles checks that files, folders and packages named in documents exist. Documents that also
+// name media types and keys of objects are not checked.
+func TestDocumentsNameExistingFiles(t *testing.T) {
 	packages := packagesOf(t)
 	for _, file := range []string{architecture, "../README.md", "../CONTRIBUTING.md", "../docs/README.md", "../docs/api.md", "../docs/examples.md", "../docs/settings.md"} {
 		text := regexp.MustCompile("(?s)```.*?```").ReplaceAllString(readmetest.Read(t, file), "")
@@ -224,8 +223,8 @@ func TestArchitectureListsEveryPackage(t *testing.T) {
 	}
 }
 
-// TestImportsLeadDown compares the imports with the layers.
-func TestImportsLeadDown(t *testing.T) {
+// TestImportsFollowTheLayers compares the imports with the layers.
+func TestImportsFollowTheLayers(t *testing.T) {
 	packages := packagesOf(t)
 	for name, known := range packages {
 		if !described(name) {
@@ -266,7 +265,7 @@ func TestLibrariesAreImportedWhereTheyBelong(t *testing.T) {
 	}
 }
 
-// TestUsualBuildIsWithoutOpenTelemetry lists all packages that the processes are made of without the tag otel.
+// TestUsualBuildIsWithoutOpenTelemetry checks all packages that the processes import without the tag otel.
 func TestUsualBuildIsWithoutOpenTelemetry(t *testing.T) {
 	listing := exec.CommandContext(t.Context(), "go", "list", "-tags=", "-deps", "./api", "./worker", "./scripts/standalone")
 	listing.Dir = ".."
@@ -295,8 +294,8 @@ func TestArchitectureDrawsTheImports(t *testing.T) {
 	readmetest.Check(t, architecture, "layers", picture(packagesOf(t)))
 }
 
-// picture draws each layer as a box and each import between layers as an arrow, unless a
-// path of other arrows leads to the same layer.
+// picture draws each layer as a box and each import between layers as an arrow, unless a path of other arrows leads to
+// the same layer.
 func picture(packages map[string]*goPackage) string {
 	boxes := make([][]string, len(layers))
 	imports := make([]map[int]bool, len(layers))
@@ -332,8 +331,7 @@ func picture(packages map[string]*goPackage) string {
 	return drawn.String()
 }
 
-// leadsByOthers reports whether a path of at least two imports leads from one layer to another
-// further down.
+// leadsByOthers reports whether a path of at least two imports leads from one layer to another further down.
 func leadsByOthers(imports []map[int]bool, from, to int) bool {
 	for next := range imports[from] {
 		if next > from && next < to && (imports[next][to] || leadsByOthers(imports, next, to)) {

@@ -15,16 +15,16 @@ import (
 const semantics = "../docs/semantics.md"
 
 var (
-	// section is a heading of docs/semantics.md.
+	// section matches a heading of docs/semantics.md.
 	section = regexp.MustCompile(`(?m)^#{2,3} (\d+(?:\.\d+)?)\.? `)
-	// citation is the file with the numbers that follow, as in "6.2, 6.3 and 7.2".
+	// citation matches the file with the section numbers that follow, as in "6.2, 6.3 and 7.2".
 	citation = regexp.MustCompile(`docs/semantics\.md((?:(?:,? and |, | )\d+(?:\.\d+)?)*)`)
 	number   = regexp.MustCompile(`\d+(?:\.\d+)?`)
-	// foreign cites a file that the repository does not have.
+	// foreign matches citations of files that the repository does not have.
 	foreign = regexp.MustCompile(`contract/|\b(?:README\.md )?choice \d+|\bdesign: "|(?:^|[^/\w-])(?:semantics|requests|responses|clients|messages|legacy|live-shapes)\.md`)
 )
 
-// sectionsOfSemantics are the numbers of the headings.
+// sectionsOfSemantics returns the numbers of the headings.
 func sectionsOfSemantics(t *testing.T) map[string]bool {
 	t.Helper()
 	sections := map[string]bool{}
@@ -37,7 +37,7 @@ func sectionsOfSemantics(t *testing.T) map[string]bool {
 	return sections
 }
 
-// wrongCitations lists what a comment cites that a reader of the repository cannot find.
+// wrongCitations lists the citations of a comment that do not exist in the repository.
 func wrongCitations(comment string, sections map[string]bool) []string {
 	comment = strings.Join(strings.Fields(comment), " ")
 	wrong := foreign.FindAllString(comment, -1)

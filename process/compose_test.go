@@ -15,10 +15,10 @@ import (
 	"attestry/config"
 )
 
-// substituted is a variable that compose puts in: its name, and a default.
+// substituted matches a variable that compose substitutes: its name and its default.
 var substituted = regexp.MustCompile(`\$\{(\w+)(?::-([^}]*))?[^}]*\}`)
 
-// composeService is a service of compose.yaml. A variable that has no value is passed on if it is set.
+// composeService is a service of compose.yaml. A variable without a value is passed on from the environment.
 type composeService struct {
 	Image       string             `yaml:"image"`
 	User        string             `yaml:"user"`
@@ -47,10 +47,10 @@ type composeService struct {
 
 func (s *composeService) ours() bool { return strings.HasPrefix(s.Image, "attestry:") }
 
-// once tells that the container ends by itself.
+// once reports whether the container ends by itself.
 func (s *composeService) once() bool { return s.Restart == "no" }
 
-// words are all that is on the command lines of the container.
+// words returns all command lines of the container.
 func (s *composeService) words() string {
 	return strings.Join(slices.Concat(s.Entrypoint, s.Command, s.Health.Test), " ")
 }
@@ -64,7 +64,7 @@ func readCompose(t *testing.T) string {
 	return string(text)
 }
 
-// composed returns the services as compose sees them if nothing but what is required is set: to the variable's name.
+// composed returns the services with defaults for all variables. Required variables have their own names as values.
 func composed(t *testing.T) map[string]*composeService {
 	t.Helper()
 	filled := substituted.ReplaceAllStringFunc(readCompose(t), func(found string) string {
@@ -86,8 +86,8 @@ func composed(t *testing.T) map[string]*composeService {
 	return compose.Services
 }
 
-// An operator may hand the file with these variables to a process as it is.
-func TestComposeSubstitutesNoVariableThatAProcessRefuses(t *testing.T) {
+// Operators may pass the file with these variables to a process unchanged.
+func TestComposeSubstitutesOnlySettings(t *testing.T) {
 	for _, match := range substituted.FindAllStringSubmatch(readCompose(t), -1) {
 		name := match[1]
 		known := slices.ContainsFunc(config.Table(), func(v config.Variable) bool { return v.Name == name })
@@ -129,24 +129,24 @@ func TestComposeGivesEachProcessSettingsThatItAccepts(t *testing.T) {
 	}
 }
 
-// takers are the services that take a setting: those whose names begin so. All others are taken by all.
+// takers maps a prefix of settings to the prefix of the services that take them. All services take all other settings.
 var takers = map[string]string{
 	"ATTESTRY_LISTEN": "api", "ATTESTRY_TLS_": "api", "ATTESTRY_REQUEST_TIMEOUT": "api", "ATTESTRY_DRAIN_DELAY": "api", "ATTESTRY_WEB": "api",
 	"ATTESTRY_REPORT_WAIT": "api", "ATTESTRY_SIGNING_KEY_FILE": "api", "ATTESTRY_MEMORY_BUDGET": "api", "ATTESTRY_OIDC_": "api",
 	"ATTESTRY_RATE_LIMIT_": "api", "ATTESTRY_FAILED_KEY_LIMIT": "api", "ATTESTRY_TRUSTED_PROXIES": "api",
-	// The file is applied once for all.
+	// It is enough that one service applies the file.
 	"ATTESTRY_BOOTSTRAP_FILE": "api",
 	"ATTESTRY_SMTP_":          "worker-notifications",
 	"ATTESTRY_QUEUES":         "worker-", "ATTESTRY_CONCURRENCY": "worker-", "ATTESTRY_PACKAGE_DAYS": "worker-",
 }
 
-// fixed are settings that follow from the file itself.
+// fixed are settings that compose.yaml determines.
 var fixed = []string{
 	"ATTESTRY_LISTEN", "ATTESTRY_MONITOR_LISTEN", "ATTESTRY_BOOTSTRAP_FILE", "ATTESTRY_QUEUES",
 	"ATTESTRY_DATABASE_URL", "ATTESTRY_OBJECTS_URL", "ATTESTRY_REDIS_URL",
 }
 
-// openTelemetry are variables that all processes of ours get and that are no settings.
+// openTelemetry are variables that all our processes get although they are not settings.
 var openTelemetry = []string{
 	"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_HEADERS", "OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES",
 	"OTEL_TRACES_SAMPLER", "OTEL_TRACES_SAMPLER_ARG",
@@ -194,7 +194,7 @@ func TestComposePassesOnEverySettingThatAProcessTakes(t *testing.T) {
 	}
 }
 
-// A tag such as 8.0.17 or RELEASE.2025-09-07T16-13-09Z stays what it is.
+// pinned matches images whose tag does not move, such as 8.0.17 or RELEASE.2025-09-07T16-13-09Z.
 var pinned = regexp.MustCompile(`^[a-z/]+:(\d+\.\d+\.\d+(-[a-z]+)?|RELEASE\.[\dTZ-]+)$`)
 
 func TestImagesArePinned(t *testing.T) {
@@ -223,7 +223,7 @@ func TestComposeConfinesEveryContainer(t *testing.T) {
 		if !service.ReadOnly || !slices.Equal(service.CapDrop, []string{"ALL"}) || !slices.Contains(service.SecurityOpt, "no-new-privileges:true") {
 			t.Errorf("%s can write to its root, or has capabilities or may get some", name)
 		}
-		// Who owns the volume of MinIO is changed as root.
+		// Changing the owner of MinIO's volume takes root.
 		if root := name == "minio-owner"; !service.ours() && root != (service.User == "0:0" || service.User == "") {
 			t.Errorf("%s runs as %q", name, service.User)
 		}
@@ -239,8 +239,8 @@ func TestComposeConfinesEveryContainer(t *testing.T) {
 	}
 }
 
-// TestComposeMemoryIsEnough adds up what docs/operations.md says under "Memory" and "What runs": twice the budget, 100
-// MiB, and 300 MB for each child process; MongoDB's cache beside as much again; Redis while it rewrites its log.
+// TestComposeMemoryIsEnough adds up the needs in docs/operations.md under "Memory" and "What runs": twice the budget,
+// 100 MiB, and 300 MB for each child process; twice MongoDB's cache; twice Redis's limit, for when it rewrites its log.
 func TestComposeMemoryIsEnough(t *testing.T) {
 	services := composed(t)
 	limit := func(service string) uint64 {
@@ -270,7 +270,7 @@ func TestComposeMemoryIsEnough(t *testing.T) {
 	}
 }
 
-func TestComposePublishesTheAPIOnThisMachineAlone(t *testing.T) {
+func TestComposePublishesOnlyTheAPIAndOnlyLocally(t *testing.T) {
 	for name, service := range composed(t) {
 		if want := map[string]string{"api": "127.0.0.1:8001:8001"}[name]; strings.Join(service.Ports, " ") != want {
 			t.Errorf("%s publishes %q", name, service.Ports)
@@ -282,12 +282,13 @@ func TestComposePublishesTheAPIOnThisMachineAlone(t *testing.T) {
 	}
 }
 
-// TestComposeKeepsPasswordsToThoseWhoNeedThem looks for the names of variables, which composed puts in the place of values.
-func TestComposeKeepsPasswordsToThoseWhoNeedThem(t *testing.T) {
+// TestComposePassesPasswordsOnlyWhereTheyAreNeeded looks for the names of variables, because composed uses them as
+// values.
+func TestComposePassesPasswordsOnlyWhereTheyAreNeeded(t *testing.T) {
 	onCommandLine := regexp.MustCompile(`PASSWORD|MONGODB_KEY$|(?i)pass[a-z]*[ ="']+\$`)
 	for name, service := range composed(t) {
 		words := service.words()
-		// These are expanded by a shell, into a file or the standard input of the server.
+		// A shell expands these into a file or the standard input of the server.
 		for _, read := range []string{"requirepass $$REDISCLI_AUTH\nEND", `printf '%s' "$$MONGODB_KEY" >/tmp/replica.key`} {
 			words = strings.ReplaceAll(words, read, "")
 		}
@@ -302,8 +303,8 @@ func TestComposeKeepsPasswordsToThoseWhoNeedThem(t *testing.T) {
 	}
 }
 
-// TestComposeStartsProcessesWhenTheirStoresAreSetUp looks for what makes users, the replica set and the bucket.
-func TestComposeStartsProcessesWhenTheirStoresAreSetUp(t *testing.T) {
+// The services minio-setup and mongodb-setup create the users, the replica set and the bucket.
+func TestComposeStartsProcessesAfterTheirStoresAreSetUp(t *testing.T) {
 	services := composed(t)
 	for name, service := range services {
 		for other, dependency := range service.DependsOn {

@@ -10,8 +10,8 @@ import (
 	"attestry/scripts/readmetest"
 )
 
-// TestImageIsBuiltFromAllThatItImports compares .dockerignore with what the programs of the image import.
-func TestImageIsBuiltFromAllThatItImports(t *testing.T) {
+// TestDockerignoreIncludesAllImportedPackages compares .dockerignore with what the programs of the image import.
+func TestDockerignoreIncludesAllImportedPackages(t *testing.T) {
 	packages := packagesOf(t)
 	content, err := os.ReadFile("../.dockerignore")
 	if err != nil {

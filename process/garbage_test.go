@@ -17,10 +17,10 @@ func TestHeapGrowsToTheFloorBeforeItIsCollected(t *testing.T) {
 	}
 }
 
-func TestCollectionFollowsWhatIsInUse(t *testing.T) {
+func TestCollectionThresholdFollowsTheHeapInUse(t *testing.T) {
 	t.Setenv("GOGC", "")
 	TuneGC(50)
-	next := func(within func(next uint64) bool, what string) {
+	next := func(within func(next uint64) bool, when string) {
 		t.Helper()
 		var stats runtime.MemStats
 		for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
@@ -29,7 +29,7 @@ func TestCollectionFollowsWhatIsInUse(t *testing.T) {
 				return
 			}
 		}
-		t.Errorf("%s it is collected at %d MiB", what, stats.NextGC>>20)
+		t.Errorf("%s it is collected at %d MiB", when, stats.NextGC>>20)
 	}
 	next(func(next uint64) bool { return next > heapFloor*3/4 && next < heapFloor*5/4 }, "with little in use")
 	const large = 300 << 20

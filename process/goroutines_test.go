@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestGoroutinesAreStartedByOnePackage: elsewhere a panic would end the process. What scripts/ has runs
-// by itself or beside a test, and what is named ...test is a part of tests.
+// A panic of a goroutine that is started elsewhere would end the process. Commands of scripts/ and packages named
+// ...test are no part of the processes.
 func TestGoroutinesAreStartedByOnePackage(t *testing.T) {
 	files := token.NewFileSet()
 	looked := 0
@@ -34,8 +34,8 @@ func TestGoroutinesAreStartedByOnePackage(t *testing.T) {
 			return err
 		}
 		looked++
-		for _, place := range startsOf(parsed) {
-			t.Errorf("%s starts a goroutine: goroutine.Start and goroutine.Group recover its panics", files.Position(place))
+		for _, position := range startsOf(parsed) {
+			t.Errorf("%s starts a goroutine: goroutine.Start and goroutine.Group recover its panics", files.Position(position))
 		}
 		return nil
 	})
@@ -44,19 +44,19 @@ func TestGoroutinesAreStartedByOnePackage(t *testing.T) {
 	}
 }
 
-// startsOf lists where a file starts goroutines by itself or by a kind of group that does not recover.
+// startsOf lists where a file starts goroutines with go, errgroup or sync.WaitGroup, which do not recover panics.
 func startsOf(file *ast.File) []token.Pos {
-	var places, calls []token.Pos
+	var positions, calls []token.Pos
 	waits := false
 	ast.Inspect(file, func(node ast.Node) bool {
 		switch node := node.(type) {
 		case *ast.GoStmt:
-			places = append(places, node.Pos())
+			positions = append(positions, node.Pos())
 		case *ast.SelectorExpr:
 			from, _ := node.X.(*ast.Ident)
 			switch {
 			case from != nil && from.Name == "errgroup":
-				places = append(places, node.Pos())
+				positions = append(positions, node.Pos())
 			case from != nil && from.Name == "sync" && node.Sel.Name == "WaitGroup":
 				waits = true
 			case node.Sel.Name == "Go":
@@ -66,7 +66,7 @@ func startsOf(file *ast.File) []token.Pos {
 		return true
 	})
 	if waits {
-		places = append(places, calls...)
+		positions = append(positions, calls...)
 	}
-	return places
+	return positions
 }

@@ -27,7 +27,7 @@ func (r refusedDeletes) Write(ctx context.Context, writes ...storage.Write) erro
 	return r.Documents.Write(ctx, writes...)
 }
 
-func TestProcessThatCannotOpenReleasesWhatItHasOpened(t *testing.T) {
+func TestFailedOpenReleasesFilesAndConnections(t *testing.T) {
 	refuse := func(docs storage.Documents) storage.Documents { return refusedDeletes{docs} }
 	for name, row := range map[string]struct {
 		blocked string // store whose folder is a file
@@ -68,7 +68,7 @@ func TestProcessThatCannotOpenReleasesWhatItHasOpened(t *testing.T) {
 	}
 }
 
-func TestProcessOpensNoDatabaseOfANewerVersion(t *testing.T) {
+func TestProcessRefusesDatabasesOfNewerVersions(t *testing.T) {
 	folder := t.TempDir()
 	settings, err := config.LoadFrom(config.Sources{Environ: []string{
 		"ATTESTRY_DATABASE_URL=pebble://" + folder + "/documents", "ATTESTRY_OBJECTS_URL=file://" + folder + "/objects",
@@ -78,7 +78,7 @@ func TestProcessOpensNoDatabaseOfANewerVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := func() (*Process, error) { return Open(t.Context(), settings, NewLog(io.Discard, 0)) }
-	// store opens the database, and leaves one behind that another version has opened last.
+	// store opens the database, then marks it as last opened by another version.
 	store := func(of documentForm) (before documentForm) {
 		t.Helper()
 		p, err := open()
@@ -127,7 +127,7 @@ func requireNoConnection(t *testing.T, server net.Listener) {
 	}
 }
 
-// requireNoOpenFile looks for files of a folder that this process has open.
+// requireNoOpenFile checks that this process has no open file in a folder.
 func requireNoOpenFile(t *testing.T, folder string) {
 	t.Helper()
 	files, err := os.ReadDir("/proc/self/fd")

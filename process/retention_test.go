@@ -14,8 +14,7 @@ import (
 	"attestry/monitor"
 )
 
-// fakeBucket is an S3 server with one object, which it keeps from deletion if the bucket has
-// object lock.
+// fakeBucket is an S3 server with one object, which it keeps from deletion if the bucket has object lock.
 type fakeBucket struct {
 	locked  bool
 	content []byte
@@ -79,7 +78,7 @@ func TestProcessStartsOnlyOnABucketThatKeepsObjects(t *testing.T) {
 	}
 }
 
-func TestReadinessTellsThatNothingIsRetained(t *testing.T) {
+func TestReadinessReportsThatRetentionIsOff(t *testing.T) {
 	tr := newTrial(t)
 	tr.work = func(_ context.Context, p *Process) error {
 		if state := readiness(t, p); state != "off" {
@@ -90,7 +89,7 @@ func TestReadinessTellsThatNothingIsRetained(t *testing.T) {
 	tr.expect(t, t.Context(), 0)
 }
 
-// readiness returns what /readyz says of the retention of the object store.
+// readiness returns the retention of the object store in /readyz.
 func readiness(t *testing.T, p *Process) string {
 	t.Helper()
 	recorder := httptest.NewRecorder()

@@ -24,9 +24,9 @@ import (
 	"attestry/tasks"
 )
 
-// ownAuthority starts a server of S3 with one empty bucket, whose certificate no system trusts. It returns the authorities
-// of a process that is told of it by a setting, and of one that is not.
-func ownAuthority(t *testing.T) (server *httptest.Server, told, untold *x509.CertPool) {
+// ownAuthority starts an S3 server with one empty bucket, whose certificate no system trusts. It returns the roots of a
+// process with the certificate in its CA file, and of a process without a CA file.
+func ownAuthority(t *testing.T) (server *httptest.Server, with, without *x509.CertPool) {
 	t.Helper()
 	server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		io.WriteString(w, `<LocationConstraint xmlns="http://s3.amazonaws.com/doc/2006-03-01/"></LocationConstraint>`)
@@ -38,20 +38,19 @@ func ownAuthority(t *testing.T) (server *httptest.Server, told, untold *x509.Cer
 	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	told, err := (&config.Process{CAFile: file}).Roots()
+	with, err := (&config.Process{CAFile: file}).Roots()
 	if err != nil {
 		t.Fatal(err)
 	}
-	untold, err = (&config.Process{}).Roots()
-	if err != nil || untold != nil {
+	without, err = (&config.Process{}).Roots()
+	if err != nil || without != nil {
 		t.Fatalf("without a file there are authorities: %v", err)
 	}
-	return server, told, untold
+	return server, with, without
 }
 
-// TestServersOfAnOwnAuthorityAreCalled calls each kind of server that a process calls itself, with the setting and without.
-func TestServersOfAnOwnAuthorityAreCalled(t *testing.T) {
-	server, told, untold := ownAuthority(t)
+func TestServersOfAPrivateAuthorityAreTrustedOnlyWithTheSetting(t *testing.T) {
+	server, with, without := ownAuthority(t)
 	encryption := &tls.Config{Certificates: server.TLS.Certificates}
 	redis := miniredis.NewMiniRedis()
 	if err := redis.StartTLS(encryption); err != nil {
@@ -88,19 +87,19 @@ func TestServersOfAnOwnAuthorityAreCalled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
-			if err := call(ctx, told); err != nil {
+			if err := call(ctx, with); err != nil {
 				t.Errorf("with the setting: %v", err)
 			}
-			if err := call(ctx, untold); err == nil || !strings.Contains(err.Error(), "certificate signed by unknown authority") {
+			if err := call(ctx, without); err == nil || !strings.Contains(err.Error(), "certificate signed by unknown authority") {
 				t.Errorf("without the setting: %v", err)
 			}
 		})
 	}
 }
 
-// TestMongoDBOfAnOwnAuthorityIsCalled has a server that only reads: a client that refuses its certificate sends it nothing.
-func TestMongoDBOfAnOwnAuthorityIsCalled(t *testing.T) {
-	server, told, untold := ownAuthority(t)
+// The server only reads: a client that refuses its certificate sends nothing.
+func TestMongoDBOfAPrivateAuthorityIsTrustedOnlyWithTheSetting(t *testing.T) {
+	server, with, without := ownAuthority(t)
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: server.TLS.Certificates})
 	if err != nil {
 		t.Fatal(err)
@@ -128,10 +127,10 @@ func TestMongoDBOfAnOwnAuthorityIsCalled(t *testing.T) {
 		}
 		return d
 	}
-	if _, err := OpenDocuments(t.Context(), database(""), untold); err == nil || len(sent) > 0 {
+	if _, err := OpenDocuments(t.Context(), database(""), without); err == nil || len(sent) > 0 {
 		t.Errorf("without the setting the server was sent something: %v", err)
 	}
-	if _, err := OpenDocuments(t.Context(), database(""), told); err == nil || len(sent) == 0 {
+	if _, err := OpenDocuments(t.Context(), database(""), with); err == nil || len(sent) == 0 {
 		t.Errorf("with the setting the server was sent nothing: %v", err)
 	}
 }

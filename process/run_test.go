@@ -21,8 +21,7 @@ import (
 	"attestry/storage"
 )
 
-// trial is a command on embedded stores, whose work ends at once unless it is
-// given another.
+// trial is a command on embedded stores. Its work ends at once unless a test sets another.
 type trial struct {
 	command
 	out, errs *bytes.Buffer
@@ -87,7 +86,7 @@ func (tr *trial) expect(t *testing.T, ctx context.Context, want int, args ...str
 	}
 }
 
-func TestProcessTellsEveryFaultOfItsSettingsAndNoSecret(t *testing.T) {
+func TestProcessReportsEveryInvalidSettingWithoutSecrets(t *testing.T) {
 	absent := filepath.Join(t.TempDir(), "absent.yaml")
 	tr := newTrial(t, "ATTESTRY_LISTEN=off", "ATTESTRY_REDIS_URL=http://:open-sesame@localhost", "ATTESTRY_DATABSE_URL=x", "ATTESTRY_BOOTSTRAP_FILE="+absent)
 	tr.expect(t, t.Context(), 1)
@@ -101,8 +100,8 @@ func TestProcessTellsEveryFaultOfItsSettingsAndNoSecret(t *testing.T) {
 	}
 }
 
-// TestHealthcheckDoesWithoutTheBootstrapFile: an operator may remove it after the start.
-func TestHealthcheckDoesWithoutTheBootstrapFile(t *testing.T) {
+// An operator may remove the file after the start.
+func TestHealthcheckDoesNotNeedTheBootstrapFile(t *testing.T) {
 	tr := newTrial(t, "ATTESTRY_BOOTSTRAP_FILE="+filepath.Join(t.TempDir(), "absent.yaml"))
 	tr.expect(t, t.Context(), 1, "healthcheck")
 	if tr.errs.String() != "the monitoring port is off\n" {
@@ -110,7 +109,7 @@ func TestHealthcheckDoesWithoutTheBootstrapFile(t *testing.T) {
 	}
 }
 
-func TestProcessExplainsItselfWithoutAnySettings(t *testing.T) {
+func TestHelpAndVersionNeedNoSettings(t *testing.T) {
 	for argument, want := range map[string]string{"--help": "ATTESTRY_DATABASE_URL", "--version": "attestry-api "} {
 		tr := newTrial(t)
 		tr.environ = nil
@@ -134,7 +133,7 @@ func TestProcessLogsItsVersionFirst(t *testing.T) {
 	}
 }
 
-func TestProcessDoesNotStartOnACommandLineThatMakesNoSense(t *testing.T) {
+func TestProcessDoesNotStartWithAnInvalidCommandLine(t *testing.T) {
 	for _, argument := range []string{"--frobnicate", "frobnicate"} {
 		tr := newTrial(t)
 		tr.work = func(context.Context, *Process) error {
@@ -145,7 +144,7 @@ func TestProcessDoesNotStartOnACommandLineThatMakesNoSense(t *testing.T) {
 	}
 }
 
-func TestProcessTakesFlagsAboveItsEnvironment(t *testing.T) {
+func TestFlagsOverrideTheEnvironment(t *testing.T) {
 	tr := newTrial(t, "ATTESTRY_QUEUES=packages=1")
 	tr.program.Setting("queues", "ATTESTRY_QUEUES", "serve `QUEUES`")
 	tr.work = func(_ context.Context, p *Process) error {
@@ -161,7 +160,7 @@ func TestProcessTakesFlagsAboveItsEnvironment(t *testing.T) {
 	}
 }
 
-func TestProcessStopsAtAFaultOfTheBootstrapFile(t *testing.T) {
+func TestProcessDoesNotStartWithAnInvalidBootstrapFile(t *testing.T) {
 	tr := newTrial(t)
 	tr.work = func(context.Context, *Process) error {
 		t.Error("the process works")
@@ -178,7 +177,7 @@ func TestProcessStopsAtAFaultOfTheBootstrapFile(t *testing.T) {
 	}
 }
 
-func TestProcessThatMeetsAFaultOnlyTheDatabaseKnowsLeavesItAsItWas(t *testing.T) {
+func TestBootstrapThatConflictsWithTheDatabaseChangesNothing(t *testing.T) {
 	tr := newTrial(t)
 	tr.bootstrap(t, "users:\n  - name: anna\n")
 	tr.expect(t, t.Context(), 0)
@@ -227,15 +226,15 @@ func TestProcessEndsWithTheErrorOfItsWork(t *testing.T) {
 	}
 }
 
-func TestProcessThatIsStoppedWhileItStartsHasNotFailed(t *testing.T) {
+func TestProcessStoppedDuringItsStartHasNotFailed(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	newTrial(t).expect(t, ctx, 0)
-	// A database that is away is waited for.
+	// The process waits for an unreachable database.
 	newTrial(t, "ATTESTRY_DATABASE_URL=mongodb://127.0.0.1:1/").expect(t, ctx, 0)
 }
 
-func TestProcessLogsWhatTheRedisClientSaysAsJSON(t *testing.T) {
+func TestMessagesOfTheRedisClientAreLoggedAsJSON(t *testing.T) {
 	tr := newTrial(t)
 	tr.work = func(ctx context.Context, p *Process) error {
 		if p.Redis.Ping(ctx).Err() == nil {
@@ -270,7 +269,7 @@ func TestHealthcheckAsksTheRunningProcess(t *testing.T) {
 	tr.expect(t, t.Context(), 0)
 }
 
-func TestHealthcheckFailsWhenTheProcessIsNotWell(t *testing.T) {
+func TestHealthcheckFailsWhenTheProcessIsUnhealthy(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 
 const unit = "../deploy/systemd/attestry.service"
 
-// unitSettings returns the values of the settings of the unit, in their order.
+// unitSettings returns the values of each setting of the unit, in order.
 func unitSettings(t *testing.T) map[string][]string {
 	t.Helper()
 	settings := map[string][]string{}
@@ -28,7 +28,7 @@ func unitSettings(t *testing.T) map[string][]string {
 	return settings
 }
 
-func TestUnitOfSystemdStartsWhatIsThere(t *testing.T) {
+func TestSystemdUnitUsesExistingFlagsAndSettings(t *testing.T) {
 	settings := unitSettings(t)
 	standalone := readmetest.Read(t, "../scripts/standalone/main.go")
 	flags := namesIn(settings["ExecStart"][0], `--([a-z-]+)`)
@@ -56,7 +56,7 @@ func TestUnitOfSystemdStartsWhatIsThere(t *testing.T) {
 	}
 }
 
-// TestSystemdAcceptsTheUnit lets systemd read the unit and judge how much it exposes: at most 1.5 of 10.
+// TestSystemdAcceptsTheUnit lets systemd verify the unit and rate its exposure: at most 1.5 of 10.
 func TestSystemdAcceptsTheUnit(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {

@@ -15,7 +15,7 @@ type Batches[T any] struct {
 	short bool
 }
 
-// Next returns the next documents: a single one, or at most maxBytes as stored. More may follow an empty batch.
+// Next returns the next documents: at most maxBytes as stored, or one that is larger. More may follow an empty batch.
 func (b *Batches[T]) Next(ctx context.Context, maxBytes int) ([]T, error) {
 	if !b.more {
 		return nil, nil
@@ -26,7 +26,7 @@ func (b *Batches[T]) Next(ctx context.Context, maxBytes int) ([]T, error) {
 // More reports whether documents may follow the last batch.
 func (b *Batches[T]) More() bool { return b.more }
 
-// After is the cursor of what follows the last batch, even beyond the list; "" at the end, or without cursors.
+// After is the cursor of what follows the last batch, even beyond the limit; "" at the end, or without cursors.
 func (b *Batches[T]) After() string { return b.after }
 
 // Short reports whether something else than maxBytes ended the last batch.

@@ -30,7 +30,7 @@ func checkRecord(schema *Schema, record *Record) error {
 	return nil
 }
 
-// CheckIDs reports whether ids can be read in one command.
+// CheckIDs reports whether one command can have these ids.
 func CheckIDs(ids ...string) error {
 	if len(ids) > MaxMany {
 		return fmt.Errorf("%d ids in one command", len(ids))
@@ -62,7 +62,7 @@ func CheckListLimit(limit int) error {
 	return nil
 }
 
-// CheckQuery reports whether Find can answer a query. Only text and patterns may be a client's fault.
+// CheckQuery checks a query for Find, apart from its cursor and the values in Where. Only text may be a client's fault.
 func CheckQuery(schema *Schema, query Query) error {
 	if err := checkSelection(schema, query); err != nil {
 		return err

@@ -44,7 +44,7 @@ func manyNotes(n int) []note {
 	return notes
 }
 
-func TestCollectionGivesBackWhatWasStored(t *testing.T) {
+func TestCollectionReturnsStoredDocuments(t *testing.T) {
 	notes, _ := newNotes(t)
 	want := note{ID: "a", Topic: "t", Rank: 3}
 	if err := notes.Insert(t.Context(), want); err != nil {
@@ -82,7 +82,7 @@ func TestCollectionReplacesOnlyTheRevisionThatWasRead(t *testing.T) {
 	}
 }
 
-func TestCollectionCutsManyIntoCommands(t *testing.T) {
+func TestCollectionSplitsManyDocumentsIntoCommands(t *testing.T) {
 	notes, counting := newNotes(t)
 	all := manyNotes(2*storage.MaxMany + 1)
 	ids := make([]string, len(all))

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// combinedTimeout bounds each run. It does not end with the request of a caller, as it serves several.
+// combinedTimeout bounds each run. A run does not end with the request of a caller, as it serves several.
 const combinedTimeout = 15 * time.Second
 
 // Combiner handles concurrent items of one key together, in one goroutine.

@@ -9,7 +9,7 @@ import (
 	"attestry/storage"
 )
 
-func TestCombinerOutlivesPanics(t *testing.T) {
+func TestCombinerContinuesAfterPanics(t *testing.T) {
 	combiner := storage.NewCombiner(func(_ context.Context, _ string, items []string) {
 		if items[0] == "bad" {
 			panic("a bad item")

@@ -6,7 +6,7 @@ import (
 	"attestry/evidence"
 )
 
-func TestFilterKeepsWhatMeetsAllConditions(t *testing.T) {
+func TestFilterRequiresAllConditions(t *testing.T) {
 	fields := map[string]any{"name": "Größe.v1", "size": int64(3), "flag": true}
 	cases := []struct {
 		condition Condition
@@ -48,7 +48,7 @@ func TestFilterKeepsWhatMeetsAllConditions(t *testing.T) {
 	}
 }
 
-func TestMalformedPatternIsTheClientsMistake(t *testing.T) {
+func TestMalformedPatternIsInvalid(t *testing.T) {
 	if _, err := NewFilter([]Condition{{"name", Matches, "("}}); evidence.CodeOf(err) != evidence.Invalid {
 		t.Errorf("got %v", err)
 	}

@@ -13,7 +13,7 @@ import (
 var (
 	// ErrNotFound reports that no document or object has the id.
 	ErrNotFound = errors.New("not found")
-	// ErrArchived reports that the thing of a name was archived. It is an ErrNotFound too.
+	// ErrArchived reports that a name is that of an archived resource. It is an ErrNotFound too.
 	ErrArchived = fmt.Errorf("archived: %w", ErrNotFound)
 	// ErrExists reports that the id is taken; the stored document is untouched.
 	ErrExists = errors.New("exists already")
@@ -26,7 +26,7 @@ var (
 // MaxMany is the greatest number of ids, set values or entries of one command.
 const MaxMany = 1000
 
-// MaxBody is the greatest size of a body in bytes; a larger one is evidence.TooLarge. MongoDB allows 16 MiB in all.
+// MaxBody is the greatest size of a body in bytes; a larger one is evidence.TooLarge. MongoDB allows 16 MiB per record.
 const MaxBody = 15 << 20
 
 // MaxScan is how many index entries Find may read for a page. Then the page ends with a cursor.
@@ -103,7 +103,7 @@ type Index struct {
 	Fields []string
 	// Required is one of the fields, or "". Documents without it need not be in the index: no query may ask for them.
 	Required string
-	// Only is the one value of Required that queries ask for, nil for any. Others need not be in the index.
+	// Only is the one value of Required that queries ask for, nil for any. Other documents need not be in the index.
 	Only any
 }
 

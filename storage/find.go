@@ -44,7 +44,7 @@ func FindAll[T any](ctx context.Context, collection Collection[T], query Query) 
 
 // FindPage returns a page of what a query finds, and how many entries all pages have, at most MaxCount.
 func FindPage[T any](ctx context.Context, collection Collection[T], query Query, offset, limit int) ([]T, int64, error) {
-	total, err := CountMatching(ctx, collection, query)
+	total, err := countMatching(ctx, collection, query)
 	if err != nil || int64(offset) >= total {
 		return nil, total, err
 	}
@@ -72,9 +72,9 @@ func findAll[E any](query Query, find func(Query) ([]E, string, error)) ([]E, er
 	}
 }
 
-// CountMatching returns how many entries a query without a limit finds, at most MaxCount. If it has conditions, it
+// countMatching returns how many entries a query without a limit finds, at most MaxCount. If it has conditions, it
 // reads the fields of all entries, with one command per MaxMany.
-func CountMatching[T any](ctx context.Context, collection Collection[T], query Query) (int64, error) {
+func countMatching[T any](ctx context.Context, collection Collection[T], query Query) (int64, error) {
 	if len(query.Where) == 0 {
 		return collection.Count(ctx, query)
 	}
@@ -83,7 +83,7 @@ func CountMatching[T any](ctx context.Context, collection Collection[T], query Q
 		found, next, err := collection.FindFields(ctx, query)
 		total += int64(len(found))
 		if err != nil || next == "" {
-			return total, err
+			return min(total, MaxCount), err
 		}
 		query.After = next
 	}
@@ -139,7 +139,7 @@ func BoundOf(number *float64) *Bound {
 	return &Bound{Value: *number}
 }
 
-// OneOrSet is the text itself if there is one, or a set of several.
+// OneOrSet is the text itself if there is only one, else the set of the texts.
 func OneOrSet(texts []string) any {
 	if len(texts) == 1 {
 		return texts[0]
@@ -229,8 +229,8 @@ const MaxPrefixMatches = 50
 var ErrAmbiguous = errors.New("too many values begin with this")
 
 // FindByPrefix finds the index entries whose field, the one after the query's equalities, begins with hex digits: the
-// greatest value first, and of one value the newest first. Of a value with more entries than a page, only the newest
-// are taken, so there is at most one command for each value. More than MaxPrefixMatches values are ErrAmbiguous.
+// greatest value first, and of one value the newest first. Of the last value on a full page, only the entries on it are
+// taken, so there is at most one command for each value. More than MaxPrefixMatches values are ErrAmbiguous.
 func FindByPrefix[T any](ctx context.Context, collection Collection[T], query Query, field, digits string) ([]Record, error) {
 	query.From, query.To = &Bound{Value: digits}, &Bound{Value: digits + "g", Exclusive: true}
 	query.Descending, query.Limit = true, MaxMany

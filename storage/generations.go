@@ -39,7 +39,7 @@ func (t *Generations) Get(ctx context.Context, org, environment string) (string,
 	return strings.Join(values, "/"), err
 }
 
-// GetMany is Get for several environments, by their ids.
+// GetMany returns the generations of several environments, by their ids, as texts in another form than those of Get.
 func (t *Generations) GetMany(ctx context.Context, org string, environments []string) (map[string]string, error) {
 	found, err := t.collection.GetMany(ctx, append([]string{org}, environments...))
 	values := make(map[string]string, len(found))
@@ -53,7 +53,7 @@ func (t *Generations) GetMany(ctx context.Context, org string, environments []st
 	return generations, err
 }
 
-// BumpIn is Bump with a batch.
+// BumpIn gives an organization or an environment a fresh generation with a batch.
 func (t *Generations) BumpIn(batch *Batch, org string) {
 	t.collection.PutIn(batch, generation{Of: org, Value: evidence.NewID()})
 }

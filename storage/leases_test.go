@@ -10,8 +10,7 @@ import (
 	"attestry/storage/storagetest"
 )
 
-// TestLeaseIsWrittenAgainOnlyWhenHalfOfItIsOver takes a lease of a minute, with a clock that the test sets.
-func TestLeaseIsWrittenAgainOnlyWhenHalfOfItIsOver(t *testing.T) {
+func TestLeaseIsRenewedOnlyInItsSecondHalf(t *testing.T) {
 	counting := storagetest.NewCountingDocuments(pebbletest.Open(t, filepath.Join(t.TempDir(), "leases"), []*storage.Schema{storage.LeaseSchema}))
 	now := time.Unix(1_000, 0)
 	leases := storage.NewLeases(counting, func() time.Time { return now })
@@ -22,12 +21,12 @@ func TestLeaseIsWrittenAgainOnlyWhenHalfOfItIsOver(t *testing.T) {
 		has    bool
 		writes int
 	}{
-		{"nobody has it", 0, "a", true, 1},
-		{"another one asks", time.Second, "b", false, 0},
+		{"free lease", 0, "a", true, 1},
+		{"another holder", time.Second, "b", false, 0},
 		{"more than half is left", 28 * time.Second, "a", true, 0},
 		{"less than half is left", 2 * time.Second, "a", true, 1},
-		{"another one asks before the end of the second", 59 * time.Second, "b", false, 0},
-		{"it is over", 2 * time.Second, "b", true, 1},
+		{"another holder before the renewed lease ends", 59 * time.Second, "b", false, 0},
+		{"expired lease", 2 * time.Second, "b", true, 1},
 		{"the clock was set back", -time.Hour, "b", true, 1},
 	} {
 		now = now.Add(step.after)

@@ -9,8 +9,7 @@ import (
 	"attestry/storage"
 )
 
-// numbers is a source of ascending numbers, which reads two at a time, and fails behind the
-// last of them if it has an error.
+// numbers is a source of ascending numbers. Read returns two at a time, and err after the last.
 type numbers struct {
 	rest []int
 	err  error
@@ -28,15 +27,15 @@ func (n *numbers) Read(_ context.Context, some []int) ([]int, error) {
 
 func less(a, b *int) bool { return *a < *b }
 
-// mergeUpTo merges sources and takes so many numbers.
+// mergeUpTo merges sources and stops after limit numbers.
 func mergeUpTo(t *testing.T, limit int, sources ...*numbers) ([]int, error) {
 	t.Helper()
-	var taken []int
+	var merged []int
 	err := storage.Merge(t.Context(), sources, less, func(n *int) (bool, error) {
-		taken = append(taken, *n)
-		return len(taken) < limit, nil
+		merged = append(merged, *n)
+		return len(merged) < limit, nil
 	})
-	return taken, err
+	return merged, err
 }
 
 func TestMergeKeepsTheOrderOfItsSources(t *testing.T) {
@@ -74,7 +73,7 @@ func TestMergeEndsWithTheErrorOfASource(t *testing.T) {
 	}
 }
 
-func TestMergeReturnsTheErrorOfWhatTakesItsEntries(t *testing.T) {
+func TestMergeReturnsTheErrorOfItsCallback(t *testing.T) {
 	broken := errors.New("broken")
 	err := storage.Merge(t.Context(), []*numbers{{rest: []int{1}}}, less, func(*int) (bool, error) { return true, broken })
 	if !errors.Is(err, broken) {

@@ -54,7 +54,7 @@ func Progressive(objects Objects) Objects {
 	return objects
 }
 
-// ReadObject reads and charges an object that a document names; what names it in errors. lost wraps damage and absence.
+// ReadObject reads and charges an object; what names it in errors. lost converts an ErrNotFound or ErrDamaged of Get.
 func ReadObject(ctx context.Context, objects Objects, key, what string, lost func(cause error) error) ([]byte, error) {
 	reader, err := objects.Get(ctx, key, 0, -1)
 	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrDamaged) {

@@ -10,13 +10,13 @@ import (
 
 var errTorn = errors.New("the connection was torn")
 
-// torn is an engine whose reads fail.
-type torn struct {
+// failing is an engine whose reads fail.
+type failing struct {
 	Documents
 	cause error
 }
 
-func (t torn) Get(context.Context, *Schema, string) (Record, error) { return Record{}, t.cause }
+func (f failing) Get(context.Context, *Schema, string) (Record, error) { return Record{}, f.cause }
 
 func TestOutageIsUnavailableAndKeepsItsCause(t *testing.T) {
 	fault := errors.New("some fault")
@@ -28,7 +28,7 @@ func TestOutageIsUnavailableAndKeepsItsCause(t *testing.T) {
 		"another fault": {fault, fault, evidence.Internal},
 	} {
 		t.Run(name, func(t *testing.T) {
-			collection := NewCollection(torn{cause: c.returned}, &Schema{Name: "things"}, func(s *string) string { return *s }, nil)
+			collection := NewCollection(failing{cause: c.returned}, &Schema{Name: "things"}, func(s *string) string { return *s }, nil)
 			_, got := collection.Get(t.Context(), "a")
 			_, updated := collection.Update(t.Context(), "a", func(*string) error { return nil })
 			for _, err := range []error{got, updated} {

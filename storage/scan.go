@@ -62,8 +62,8 @@ func (s *Scan) Need() int {
 	return need + 1
 }
 
-// Skip returns how many of the first entries the engine must skip for the offset without Add. It is 0 with conditions,
-// and leaves at least one entry for the cursor.
+// Skip returns how many of the first entries the engine must skip for the offset instead of calling Add. It is 0 with
+// conditions, and leaves at least one entry for the cursor.
 func (s *Scan) Skip() int {
 	if len(s.query.Where) > 0 {
 		return 0
@@ -74,7 +74,7 @@ func (s *Scan) Skip() int {
 	return n
 }
 
-// Add adds the next entry, with its fields and the size of its body in bytes. It returns false if the page is complete.
+// Add adds the next entry, with its fields and the size of its body in bytes, or returns false if the page is complete.
 func (s *Scan) Add(entry Record, size int) bool {
 	if s.seen == MaxScan || len(s.page.Records) == s.query.Limit {
 		s.more = true

@@ -104,7 +104,7 @@ func (u *updates[T]) read(ctx context.Context, id string, batch []*update[T], se
 }
 
 // attempt applies the batch to the document and writes the result if it differs. A change that fails has no effect.
-// Only a write shows whether the document that a caller has read is current. Without one, ErrMoved has it read again.
+// Only a write shows whether a document that a caller has read is current. Without a write, it returns ErrMoved.
 func (u *updates[T]) attempt(ctx context.Context, record Record, batch []*update[T], seen bool) error {
 	body := record.Body
 	for _, one := range batch {

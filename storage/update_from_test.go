@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// seenBox is an engine with one document, as somebody has seen it.
-func seenBox(t *testing.T) (*memory, *collection[tally], Versioned[tally]) {
+// readTally returns an engine with one document, and the version of it that was read.
+func readTally(t *testing.T) (*memory, *collection[tally], Versioned[tally]) {
 	t.Helper()
 	tallies, docs := newTallies(tally{ID: "one", Count: 3})
 	seen, err := tallies.GetVersioned(t.Context(), "one")
@@ -16,8 +16,8 @@ func seenBox(t *testing.T) (*memory, *collection[tally], Versioned[tally]) {
 	return docs, tallies, seen
 }
 
-func TestUpdateFromWhatWasSeenDoesNotReadAgain(t *testing.T) {
-	docs, tallies, seen := seenBox(t)
+func TestUpdateFromCurrentVersionDoesNotReadAgain(t *testing.T) {
+	docs, tallies, seen := readTally(t)
 	docs.beforeGet = func() { t.Error("it was read again") }
 	got, err := tallies.UpdateFrom(t.Context(), seen, func(v *tally) error {
 		v.Count++
@@ -28,10 +28,9 @@ func TestUpdateFromWhatWasSeenDoesNotReadAgain(t *testing.T) {
 	}
 }
 
-// TestUpdateFromWhatIsOldStartsFromWhatIs has another process change the document
-// behind the reader's back. Neither a change, nor one that changes nothing, nor one
-// that fails may be decided by what was seen.
-func TestUpdateFromWhatIsOldStartsFromWhatIs(t *testing.T) {
+// The result of a change that writes, writes nothing or fails must be that of the stored document, not of the stale
+// version.
+func TestUpdateFromStaleVersionUsesTheStoredDocument(t *testing.T) {
 	errNew := errors.New("seen as it is")
 	for name, c := range map[string]struct {
 		change func(*tally) error
@@ -47,7 +46,7 @@ func TestUpdateFromWhatIsOldStartsFromWhatIs(t *testing.T) {
 			return errors.New("decided by what was seen")
 		}, 0, errNew},
 	} {
-		_, tallies, seen := seenBox(t)
+		_, tallies, seen := readTally(t)
 		if _, err := tallies.Update(t.Context(), "one", func(v *tally) error { v.Count = 10; return nil }); err != nil {
 			t.Fatal(err)
 		}
@@ -58,8 +57,8 @@ func TestUpdateFromWhatIsOldStartsFromWhatIs(t *testing.T) {
 	}
 }
 
-func TestUpdateFromWhatIsGoneFails(t *testing.T) {
-	docs, tallies, seen := seenBox(t)
+func TestUpdateFromDeletedDocumentFails(t *testing.T) {
+	docs, tallies, seen := readTally(t)
 	delete(docs.records, "one")
 	_, err := tallies.UpdateFrom(t.Context(), seen, func(v *tally) error { v.Count++; return nil })
 	if !errors.Is(err, ErrNotFound) {

@@ -11,7 +11,7 @@ import (
 	"attestry/evidence"
 )
 
-// memory is an engine of two methods, Get and Replace, for the tests of Update.
+// memory is an engine with Get and writes that replace one document, for the tests of Update.
 type memory struct {
 	Documents
 	mu      sync.Mutex
@@ -49,7 +49,7 @@ func (m *memory) Write(_ context.Context, writes ...Write) error {
 	return nil
 }
 
-// move gives a document a new revision, as a writer in another process would.
+// move gives a document a new revision, as a writer in another process does.
 func (m *memory) move(id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -81,8 +81,7 @@ func newTallies(documents ...tally) (*collection[tally], *memory) {
 
 func increment(t *tally) error { t.Count++; return nil }
 
-// first returns a function that calls f when it is called first, and lets all other
-// calls pass meanwhile.
+// first returns a function whose first call calls f. Further calls return at once.
 func first(f func()) func() {
 	var called atomic.Bool
 	return func() {
@@ -92,9 +91,8 @@ func first(f func()) func() {
 	}
 }
 
-// meet starts updates that all come while another one is being written, and lets
-// them go together.
-func meet(t *testing.T, c *collection[tally], m *memory, changes ...func(*tally) error) (values []tally, errs []error) {
+// updateWhileBusy starts updates while another update of the document is running, and waits until all have ended.
+func updateWhileBusy(t *testing.T, c *collection[tally], m *memory, changes ...func(*tally) error) (values []tally, errs []error) {
 	t.Helper()
 	reading, goOn := make(chan struct{}), make(chan struct{})
 	m.beforeGet = first(func() { close(reading); <-goOn })
@@ -125,13 +123,13 @@ func waitUntil(t *testing.T, condition func() bool) {
 	}
 }
 
-func TestUpdatesThatMeetShareOneWrite(t *testing.T) {
+func TestWaitingUpdatesShareOneWrite(t *testing.T) {
 	c, m := newTallies(tally{ID: "a"})
 	changes := make([]func(*tally) error, 64)
 	for i := range changes {
 		changes[i] = increment
 	}
-	values, errs := meet(t, c, m, changes...)
+	values, errs := updateWhileBusy(t, c, m, changes...)
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +159,7 @@ func TestUpdateThatFailsLeavesNoTraceInASharedWrite(t *testing.T) {
 			return err
 		}
 	}
-	_, errs := meet(t, c, m, increment, fail(broken), increment, fail(worse))
+	_, errs := updateWhileBusy(t, c, m, increment, fail(broken), increment, fail(worse))
 	for i, want := range []error{nil, broken, nil, worse} {
 		if !errors.Is(errs[i], want) {
 			t.Errorf("update %d: got %v, want %v", i, errs[i], want)
@@ -208,7 +206,7 @@ func TestUpdateStartsOverWhenTheDocumentMoved(t *testing.T) {
 	}
 }
 
-func TestUpdateThatAlwaysLosesIsUnavailable(t *testing.T) {
+func TestUpdateThatAlwaysConflictsIsUnavailable(t *testing.T) {
 	c, m := newTallies(tally{ID: "a"})
 	m.beforeReplace = func() { m.move("a") }
 	_, err := c.Update(t.Context(), "a", increment)
@@ -221,7 +219,7 @@ func TestUpdateThatAlwaysLosesIsUnavailable(t *testing.T) {
 	}
 }
 
-func TestUpdateGivenUpByItsCallerStillServesTheOthers(t *testing.T) {
+func TestUpdateOfACancelledCallerIsStillWritten(t *testing.T) {
 	c, m := newTallies(tally{ID: "a"})
 	ctx, cancel := context.WithCancel(t.Context())
 	m.beforeGet = first(cancel)
@@ -255,7 +253,7 @@ func TestUpdatesOfDifferentDocumentsDoNotWaitForEachOther(t *testing.T) {
 	}
 }
 
-func TestUpdateThatCannotBeEncodedIsItsOwnError(t *testing.T) {
+func TestUpdateThatCannotBeEncodedFails(t *testing.T) {
 	m := &memory{records: map[string]Record{"a": {ID: "a", Revision: 1, Body: []byte(`{}`)}}}
 	c := NewCollection(m, &Schema{Name: "odd"}, func(*map[string]any) string { return "a" }, nil)
 	if _, err := c.Update(t.Context(), "a", func(v *map[string]any) error {
@@ -266,9 +264,9 @@ func TestUpdateThatCannotBeEncodedIsItsOwnError(t *testing.T) {
 	}
 }
 
-func TestUpdateThatPanicsIsItsOwnErrorAndSparesTheOthers(t *testing.T) {
+func TestUpdateThatPanicsFailsAlone(t *testing.T) {
 	c, m := newTallies(tally{ID: "a"})
-	_, errs := meet(t, c, m,
+	_, errs := updateWhileBusy(t, c, m,
 		func(*tally) error { panic("out of order") },
 		increment,
 	)

@@ -28,7 +28,7 @@ func template(t *testing.T, args ...string) (string, error) {
 	return helm(t, "template", append([]string{"attestry", "attestry", "--namespace", "evidence", "--kube-version", "1.30"}, args...)...)
 }
 
-// valueSets are the files of values of the tests by their names. What they become is in files beside them.
+// valueSets returns the value files of the tests by name. Each has a golden file beside it.
 func valueSets(t *testing.T) map[string]string {
 	t.Helper()
 	const ending = ".values.yaml"
@@ -45,8 +45,8 @@ func valueSets(t *testing.T) map[string]string {
 
 func goldenFile(set string) string { return "testdata/" + set + ".golden.yaml" }
 
-// TestChartRendersAsBefore writes the golden files if ATTESTRY_TEST_UPDATE is set.
-func TestChartRendersAsBefore(t *testing.T) {
+// TestChartMatchesItsGoldenFiles writes the golden files if ATTESTRY_TEST_UPDATE is set.
+func TestChartMatchesItsGoldenFiles(t *testing.T) {
 	for set, values := range valueSets(t) {
 		t.Run(set, func(t *testing.T) {
 			if printed, err := helm(t, "lint", "attestry", "--strict", "--values", values); err != nil {
@@ -66,7 +66,7 @@ func TestChartRendersAsBefore(t *testing.T) {
 	}
 }
 
-func TestChartSaysWhatIsWrong(t *testing.T) {
+func TestChartReportsInvalidValues(t *testing.T) {
 	stores := "mode=cluster,settings.databaseUrl=a,settings.objectsUrl=b,"
 	for values, reason := range map[string]string{
 		"settings.requestTimout=1s":                   "requestTimout",

@@ -15,7 +15,7 @@ import (
 	"attestry/scripts/readmetest"
 )
 
-// workload is a Deployment or a StatefulSet, as far as the tests read it.
+// workload has the fields of a Deployment or a StatefulSet that the tests read.
 type workload struct {
 	Kind     string
 	Metadata struct{ Name string }
@@ -48,7 +48,7 @@ type container struct {
 	}
 }
 
-// secretValues stand for what is in Secrets.
+// secretValues are the values of the settings that containers read from Secrets.
 var secretValues = map[string]string{
 	"ATTESTRY_DATABASE_URL":       "mongodb://attestry:secret@mongodb:27017/attestry",
 	"ATTESTRY_OBJECTS_URL":        "http://attestry:secret@minio:9000/attestry",
@@ -57,10 +57,10 @@ var secretValues = map[string]string{
 	"ATTESTRY_SMTP_PASSWORD":      "secret",
 }
 
-// embedded are the stores of the standalone, unless others are set.
+// embedded are the defaults of the standalone: it embeds its stores.
 var embedded = map[string]string{"ATTESTRY_DATABASE_URL": "", "ATTESTRY_OBJECTS_URL": "", "ATTESTRY_REDIS_URL": ""}
 
-// goldenWorkloads are the workloads of a set of values.
+// goldenWorkloads returns the workloads of a set of values.
 func goldenWorkloads(t *testing.T, set string) []workload {
 	t.Helper()
 	var workloads []workload
@@ -78,8 +78,8 @@ func goldenWorkloads(t *testing.T, set string) []workload {
 	}
 }
 
-// TestProcessesTakeTheirSettings has the processes of all golden files read their settings.
-func TestProcessesTakeTheirSettings(t *testing.T) {
+// TestProcessesAcceptTheirSettings loads the settings of the processes in all golden files.
+func TestProcessesAcceptTheirSettings(t *testing.T) {
 	usual, err := config.LoadFrom(config.Sources{Defaults: embedded})
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +113,7 @@ func TestProcessesTakeTheirSettings(t *testing.T) {
 	}
 }
 
-// webhookOf returns the webhook that a text registers, without its address and what operators choose.
+// webhookOf returns the webhook that a text registers, without its address and the fields that operators choose.
 func webhookOf(t *testing.T, text string) map[string]any {
 	t.Helper()
 	_, registered, _ := strings.Cut(text, "kind: ValidatingWebhookConfiguration\n")
@@ -128,7 +128,7 @@ func webhookOf(t *testing.T, text string) map[string]any {
 	return webhook
 }
 
-func TestWebhookIsTheDocumentedOne(t *testing.T) {
+func TestWebhookMatchesTheDocumentation(t *testing.T) {
 	_, rest, _ := strings.Cut(readmetest.Read(t, "../../docs/admission.md"), "4. Register the webhook")
 	_, fenced, _ := strings.Cut(rest, "```yaml\n")
 	documented, _, _ := strings.Cut(fenced, "```")
@@ -140,7 +140,7 @@ func TestWebhookIsTheDocumentedOne(t *testing.T) {
 	}
 }
 
-// load reads the settings of a container, which finds the files of its settings in its volume.
+// load reads the settings of a container whose volume has files of settings.
 func load(t *testing.T, name string, of container, files []string) config.Settings {
 	t.Helper()
 	var sources config.Sources

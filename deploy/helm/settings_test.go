@@ -15,10 +15,10 @@ import (
 	"attestry/scripts/readmetest"
 )
 
-// chartDefaults are values that differ from the defaults of the settings, as others than the pod itself must reach them.
+// chartDefaults differ from the defaults of the settings, because other pods must reach these ports.
 var chartDefaults = map[string]string{"listen": ":8001", "monitorListen": ":9001"}
 
-// valueName is the name of a setting in the values of the chart: requestTimeout of ATTESTRY_REQUEST_TIMEOUT.
+// valueName returns the name of a setting in the values of the chart: requestTimeout for ATTESTRY_REQUEST_TIMEOUT.
 func valueName(variable string) string {
 	first, rest, _ := strings.Cut(strings.ToLower(strings.TrimPrefix(variable, "ATTESTRY_")), "_")
 	for word := range strings.SplitSeq(rest, "_") {
@@ -50,10 +50,10 @@ func TestValuesMirrorTheSettings(t *testing.T) {
 	checkNames(t, "attestry/values.schema.json", names)
 }
 
-// listedNames are the names of settings in the schema of the values.
+// listedNames matches the names of settings in the schema of the values.
 var listedNames = regexp.MustCompile(`"settingName": \{"enum": \[[^]]*\]`)
 
-// checkNames compares the list in a schema with the names, or writes it.
+// checkNames compares the list in a schema with the names, or updates it if ATTESTRY_TEST_UPDATE is set.
 func checkNames(t *testing.T, file string, names []string) {
 	t.Helper()
 	encoded, err := json.Marshal(names)
@@ -94,7 +94,7 @@ func TestSecretSettingsAreKeptInASecret(t *testing.T) {
 	}
 }
 
-// settingTypes are the types of the settings in the order of config.Table.
+// settingTypes returns the types of the settings in the order of config.Table.
 func settingTypes(group reflect.Type) []reflect.Type {
 	var types []reflect.Type
 	for i := range group.NumField() {

@@ -29,13 +29,13 @@ import (
 
 const org = "0b0e6f4e-0000-4000-8000-000000000001"
 
-// service is one whose stores are open.
+// service is a service with open stores.
 type service struct {
 	t       *testing.T
 	folder  string
 	docs    *pebble.DB
 	objects *filesystem.Store
-	// guarded is the object store as the service uses it.
+	// guarded is the object store with the guard, as the service uses it.
 	guarded interface{ HoldDeletions() func() }
 	store   *app.Store
 	flow    evidence.Flow
@@ -102,28 +102,28 @@ func (s *service) output() backup.Output {
 	}}
 }
 
-// backUp makes a backup, an hour behind the one before.
-func (s *service) backUp(place storage.Objects) (backup.Manifest, error) {
+// backUp makes a backup, an hour after the previous one.
+func (s *service) backUp(backups storage.Objects) (backup.Manifest, error) {
 	s.now = s.now.Add(time.Hour)
 	return backup.Make(s.t.Context(), backup.Source{
 		Checkpoint: s.docs.Checkpoint, Folder: filepath.Join(s.folder, "documents"), Open: openFolder,
 		Objects: s.objects, HoldDeletions: s.guarded.HoldDeletions,
-	}, place, s.output())
+	}, backups, s.output())
 }
 
 // restore restores a backup to another folder.
-func (s *service) restore(place storage.Objects, name, folder string) error {
-	chosen, err := backup.Choose(s.t.Context(), place, name)
+func (s *service) restore(backups storage.Objects, name, folder string) error {
+	chosen, err := backup.Choose(s.t.Context(), backups, name)
 	if err != nil {
 		return err
 	}
-	_, err = backup.Restore(s.t.Context(), place, &chosen, backup.Target{
+	_, err = backup.Restore(s.t.Context(), backups, &chosen, backup.Target{
 		Folder: filepath.Join(folder, "documents"), Open: openFolder, Objects: openObjects(s.t, filepath.Join(folder, "objects")),
 	}, s.output())
 	return err
 }
 
-// wantWhole verifies the stores of a restored service, and that it has trails.
+// wantWhole verifies the stores of a restored service and checks that it has the trails.
 func (s *service) wantWhole(flow *evidence.Flow, trails ...string) {
 	s.t.Helper()
 	_, err := verify.Run(s.t.Context(), verify.Options{Documents: s.docs, Objects: s.objects, Report: func(f verify.Finding) error {
@@ -140,7 +140,7 @@ func (s *service) wantWhole(flow *evidence.Flow, trails ...string) {
 	}
 }
 
-func TestWhatWasAcknowledgedBeforeABackupUnderLoadIsRestored(t *testing.T) {
+func TestBackupUnderLoadRestoresAcknowledgedTrails(t *testing.T) {
 	s := newService(t)
 	var mu sync.Mutex
 	var acknowledged []string
@@ -171,8 +171,8 @@ func TestWhatWasAcknowledgedBeforeABackupUnderLoadIsRestored(t *testing.T) {
 	mu.Lock()
 	before := append([]string{"first"}, acknowledged...)
 	mu.Unlock()
-	place := openObjects(t, t.TempDir())
-	made, err := s.backUp(place)
+	backups := openObjects(t, t.TempDir())
+	made, err := s.backUp(backups)
 	close(stop)
 	writers.Wait()
 	s.must(err)
@@ -180,11 +180,11 @@ func TestWhatWasAcknowledgedBeforeABackupUnderLoadIsRestored(t *testing.T) {
 		t.Errorf("verified: %+v, %v", made.Verified, s.found)
 	}
 	folder := t.TempDir()
-	s.must(s.restore(place, "", folder))
+	s.must(s.restore(backups, "", folder))
 	openService(t, folder).wantWhole(&s.flow, before...)
 }
 
-// counter counts what is put into an object store.
+// counter counts the Puts into an object store.
 type counter struct {
 	storage.Objects
 	puts int
@@ -195,15 +195,15 @@ func (c *counter) Put(ctx context.Context, scope string, r io.Reader, size int64
 	return c.Objects.Put(ctx, scope, r, size)
 }
 
-func TestALaterBackupCopiesOnlyWhatIsNewAndBothCanBeRestored(t *testing.T) {
+func TestLaterBackupCopiesOnlyNewFilesAndBothCanBeRestored(t *testing.T) {
 	s := newService(t)
-	place := &counter{Objects: openObjects(t, t.TempDir())}
-	first, err := s.backUp(place)
+	backups := &counter{Objects: openObjects(t, t.TempDir())}
+	first, err := s.backUp(backups)
 	s.must(err)
 	s.record("second")
 	s.must(os.MkdirAll(filepath.Join(s.folder, "documents.backup", "half"), 0o700)) // as a killed process leaves it
-	place.puts = 0
-	second, err := s.backUp(place)
+	backups.puts = 0
+	second, err := s.backUp(backups)
 	s.must(err)
 	fresh := 0
 	for _, file := range second.Files {
@@ -215,13 +215,13 @@ func TestALaterBackupCopiesOnlyWhatIsNewAndBothCanBeRestored(t *testing.T) {
 			fresh++
 		}
 	}
-	// The file of the trail, and the manifest.
-	if place.puts != fresh+2 || fresh == len(second.Files) {
-		t.Errorf("%d puts for %d fresh files of %d", place.puts, fresh, len(second.Files))
+	// The file attested in the second trail, and the manifest.
+	if backups.puts != fresh+2 || fresh == len(second.Files) {
+		t.Errorf("%d puts for %d fresh files of %d", backups.puts, fresh, len(second.Files))
 	}
 	folders := map[string]string{first.Name(): t.TempDir(), "": t.TempDir()}
 	for name, folder := range folders {
-		s.must(s.restore(place, name, folder))
+		s.must(s.restore(backups, name, folder))
 	}
 	earlier := openService(t, folders[first.Name()])
 	earlier.wantWhole(&s.flow, "first")
@@ -229,12 +229,12 @@ func TestALaterBackupCopiesOnlyWhatIsNewAndBothCanBeRestored(t *testing.T) {
 		t.Errorf("the first backup has the second trail: %v", err)
 	}
 	openService(t, folders[""]).wantWhole(&s.flow, "first", "second")
-	if err := s.restore(place, "yesterday", t.TempDir()); err == nil || !strings.Contains(err.Error(), first.Name()+", "+second.Name()) {
+	if err := s.restore(backups, "yesterday", t.TempDir()); err == nil || !strings.Contains(err.Error(), first.Name()+", "+second.Name()) {
 		t.Errorf("a backup that is not there: %v", err)
 	}
 }
 
-// full is an object store that refuses objects after a number of them, within the content of the next one.
+// full is an object store that takes a number of objects and then fails while it reads the next one.
 type full struct {
 	storage.Objects
 	left int
@@ -251,20 +251,20 @@ type brokenReader struct{}
 
 func (brokenReader) Read([]byte) (int, error) { return 0, syscall.ENOSPC }
 
-// TestABackupThatIsCutOffIsNotRestorableAndIsContinued gives the place room for one object more each time.
-func TestABackupThatIsCutOffIsNotRestorableAndIsContinued(t *testing.T) {
+// Each attempt to back up has room for one more object.
+func TestInterruptedBackupIsNotRestorableAndIsContinued(t *testing.T) {
 	s := newService(t)
 	folder := t.TempDir()
-	place := openObjects(t, folder)
+	backups := openObjects(t, folder)
 	for room := 0; ; room++ {
-		_, err := s.backUp(&full{Objects: place, left: room})
+		_, err := s.backUp(&full{Objects: backups, left: room})
 		if err == nil && room > 3 {
 			break
 		}
 		if !errors.Is(err, syscall.ENOSPC) {
 			t.Fatalf("with room for %d objects: %v", room, err)
 		}
-		if err := s.restore(place, "", t.TempDir()); !errors.Is(err, backup.ErrNone) {
+		if err := s.restore(backups, "", t.TempDir()); !errors.Is(err, backup.ErrNone) {
 			t.Errorf("a backup that was cut off is restored: %v", err)
 		}
 		if _, err := os.Stat(filepath.Join(s.folder, "documents.backup")); !errors.Is(err, os.ErrNotExist) {
@@ -273,14 +273,14 @@ func TestABackupThatIsCutOffIsNotRestorableAndIsContinued(t *testing.T) {
 		s.record(fmt.Sprint("meanwhile-", room)) // the service goes on
 	}
 	target := t.TempDir()
-	s.must(s.restore(place, "", target))
+	s.must(s.restore(backups, "", target))
 	openService(t, target).wantWhole(&s.flow, "first", "meanwhile-1")
 }
 
-func TestOnlyEmptyStoresAreRestoredTo(t *testing.T) {
+func TestRestoreRefusesStoresThatAreNotEmpty(t *testing.T) {
 	s := newService(t)
-	place := openObjects(t, t.TempDir())
-	_, err := s.backUp(place)
+	backups := openObjects(t, t.TempDir())
+	_, err := s.backUp(backups)
 	s.must(err)
 	for name, c := range map[string]struct {
 		use  func(folder string) error
@@ -305,23 +305,23 @@ func TestOnlyEmptyStoresAreRestoredTo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()
 			s.must(c.use(folder))
-			if err := s.restore(place, "", folder); err == nil || !strings.Contains(err.Error(), c.want) {
+			if err := s.restore(backups, "", folder); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("it is restored: %v", err)
 			}
 		})
 	}
 }
 
-// TestARestoreThatIsCutOffLeavesNoDatabaseAndIsRepeated takes a file of the database away from the backup for a while.
-func TestARestoreThatIsCutOffLeavesNoDatabaseAndIsRepeated(t *testing.T) {
+// During the first attempt to restore, the backup lacks a file of the database.
+func TestInterruptedRestoreLeavesNoDatabaseAndCanBeRepeated(t *testing.T) {
 	s := newService(t)
 	folder, target := t.TempDir(), t.TempDir()
-	place := openObjects(t, folder)
-	made, err := s.backUp(place)
+	backups := openObjects(t, folder)
+	made, err := s.backUp(backups)
 	s.must(err)
 	file := filepath.Join(folder, made.Files[len(made.Files)-1].Key)
 	s.must(os.Rename(file, file+".away"))
-	if err := s.restore(place, "", target); !errors.Is(err, storage.ErrNotFound) {
+	if err := s.restore(backups, "", target); !errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("restored: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(target, "documents")); !errors.Is(err, os.ErrNotExist) {
@@ -329,22 +329,23 @@ func TestARestoreThatIsCutOffLeavesNoDatabaseAndIsRepeated(t *testing.T) {
 	}
 	s.must(os.Rename(file+".away", file))
 	s.must(os.WriteFile(filepath.Join(target, "documents.restoring", "half"), nil, 0o600)) // as a killed process leaves it
-	s.must(s.restore(place, "", target))
+	s.must(s.restore(backups, "", target))
 	openService(t, target).wantWhole(&s.flow, "first")
 }
 
-// TestObjectsAreNotDeletedWhileABackupIsMade deletes one behind the checkpoint that has a document which names it.
+// TestObjectsAreNotDeletedWhileABackupIsMade deletes an object right after the checkpoint, in which a document names
+// it.
 func TestObjectsAreNotDeletedWhileABackupIsMade(t *testing.T) {
 	s := newService(t)
 	page, err := s.objects.List(t.Context(), "", 1)
 	s.must(err)
-	place := openObjects(t, t.TempDir())
+	backups := openObjects(t, t.TempDir())
 	_, err = backup.Make(t.Context(), backup.Source{
 		Checkpoint: func(ctx context.Context, folder string) error {
 			return errors.Join(s.docs.Checkpoint(ctx, folder), s.store.Objects.Delete(ctx, page[0].Key))
 		},
 		Folder: filepath.Join(s.folder, "documents"), Open: openFolder, Objects: s.objects, HoldDeletions: s.guarded.HoldDeletions,
-	}, place, s.output())
+	}, backups, s.output())
 	s.must(err)
 	if len(s.found) > 0 {
 		t.Errorf("found %v", s.found)
@@ -360,14 +361,14 @@ func TestADamagedObjectIsReportedAndAllElseIsBackedUp(t *testing.T) {
 	page, err := s.objects.List(t.Context(), "", 1)
 	s.must(err)
 	s.must(os.WriteFile(filepath.Join(s.folder, "objects", page[0].Key), []byte("other"), 0o600))
-	place := openObjects(t, t.TempDir())
-	made, err := s.backUp(place)
+	backups := openObjects(t, t.TempDir())
+	made, err := s.backUp(backups)
 	s.must(err)
 	if len(s.found) != 2 || !strings.Contains(s.found[0].What, "it was not copied") || made.Verified.Findings != 1 {
 		t.Errorf("found %v", s.found)
 	}
 	target := t.TempDir()
-	s.must(s.restore(place, "", target))
+	s.must(s.restore(backups, "", target))
 	trail, err := openService(t, target).store.Trails.Collection.Get(t.Context(), evidence.TrailKey(s.flow.ID, "first"))
 	if s.must(err); trail.Status != evidence.Compliant {
 		t.Errorf("the trail is %s", trail.Status)
@@ -378,8 +379,8 @@ func TestADamagedObjectIsReportedAndAllElseIsBackedUp(t *testing.T) {
 func TestADamagedFileOfABackupIsNotRestored(t *testing.T) {
 	s := newService(t)
 	folder := t.TempDir()
-	place := openObjects(t, folder)
-	made, err := s.backUp(place)
+	backups := openObjects(t, folder)
+	made, err := s.backUp(backups)
 	s.must(err)
 	for _, file := range made.Files {
 		path := filepath.Join(folder, file.Key)
@@ -387,21 +388,21 @@ func TestADamagedFileOfABackupIsNotRestored(t *testing.T) {
 		s.must(err)
 		s.must(os.WriteFile(path, append([]byte("x"), content...), 0o600))
 		target := t.TempDir()
-		if err := s.restore(place, "", target); err == nil || !strings.Contains(err.Error(), "restore the file ") {
+		if err := s.restore(backups, "", target); err == nil || !strings.Contains(err.Error(), "restore the file ") {
 			t.Errorf("%s: %v", file.Name, err)
 		}
 		s.must(os.WriteFile(path, content, 0o600))
 	}
 }
 
-// gone is an object store whose objects are listed, and are gone when they are read.
+// gone is an object store that lists objects but does not find them.
 type gone struct{ storage.Objects }
 
 func (gone) Get(context.Context, string, int64, int64) (io.ReadCloser, error) {
 	return nil, storage.ErrNotFound
 }
 
-func TestAnObjectThatIsGoneIsMissedOnlyIfADocumentNamesIt(t *testing.T) {
+func TestMissingObjectIsReportedOnlyIfADocumentNamesIt(t *testing.T) {
 	s := newService(t)
 	_, err := s.objects.Put(t.Context(), "probe", strings.NewReader("named by nothing"), -1)
 	s.must(err)

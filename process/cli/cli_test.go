@@ -10,7 +10,7 @@ import (
 	"attestry/process/buildinfo"
 )
 
-// trial parses arguments and keeps what is written.
+// trial is a parsed command line with its output.
 type trial struct {
 	program   *Program
 	out, errs bytes.Buffer
@@ -47,25 +47,25 @@ func TestHelpListsEveryFlagAndSettingOnStandardOutput(t *testing.T) {
 	}
 }
 
-func TestWrongCommandLinesAreToldOnce(t *testing.T) {
+func TestErrorsOfCommandLinesArePrintedOnce(t *testing.T) {
 	for name, row := range map[string]struct {
 		args []string
-		told string
+		want string
 	}{
-		"unknown flag":                  {[]string{"--frobnicate"}, "frobnicate"},
-		"flag without its value":        {[]string{"--queues"}, "queues"},
-		"wrong value":                   {[]string{"--version=perhaps"}, "perhaps"},
-		"unknown argument":              {[]string{"frobnicate"}, "frobnicate"},
-		"argument behind a command":     {[]string{"healthcheck", "frobnicate"}, "frobnicate"},
-		"argument behind another's end": {[]string{"--queues", "reports=1", "frobnicate"}, "frobnicate"},
+		"unknown flag":             {[]string{"--frobnicate"}, "frobnicate"},
+		"flag without its value":   {[]string{"--queues"}, "queues"},
+		"wrong value":              {[]string{"--version=perhaps"}, "perhaps"},
+		"unknown argument":         {[]string{"frobnicate"}, "frobnicate"},
+		"argument after a command": {[]string{"healthcheck", "frobnicate"}, "frobnicate"},
+		"argument after a flag":    {[]string{"--queues", "reports=1", "frobnicate"}, "frobnicate"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := parse(row.args...)
 			if !tr.done || tr.status != 2 || tr.out.Len() != 0 {
 				t.Errorf("done %t, status %d, %s", tr.done, tr.status, &tr.out)
 			}
-			if strings.Count(tr.errs.String(), row.told) != 1 || strings.Count(tr.errs.String(), "\n") != 2 {
-				t.Errorf("told %q", &tr.errs)
+			if strings.Count(tr.errs.String(), row.want) != 1 || strings.Count(tr.errs.String(), "\n") != 2 {
+				t.Errorf("printed %q", &tr.errs)
 			}
 		})
 	}

@@ -45,7 +45,7 @@ func TestRedisTakesWrites(t *testing.T) {
 	s.examine().want(t, "redis", doctor.Error, "OOM command not allowed")
 }
 
-func TestSettingsThatContradictOneAnother(t *testing.T) {
+func TestContradictorySettingsAreReported(t *testing.T) {
 	certificate := writeCertificates(t, 400)
 	for variable, row := range map[string]struct {
 		more []string
@@ -66,7 +66,7 @@ func TestSettingsThatContradictOneAnother(t *testing.T) {
 	newSite(t, "ATTESTRY_RETENTION_ORGANIZATIONS=acme=0").examine().want(t, "settings", doctor.OK, "")
 }
 
-func TestAStoreWithoutRetention(t *testing.T) {
+func TestStoreWithoutRetentionIsReported(t *testing.T) {
 	s := newSite(t)
 	settings := s.settings()
 	settings.Retention.Days = 1 // which is refused for a folder when settings are loaded
@@ -75,12 +75,12 @@ func TestAStoreWithoutRetention(t *testing.T) {
 	examine(t, tested).want(t, "retention", doctor.Error, "it does not keep objects from deletion")
 }
 
-// behind is a store with a clock of its own.
+// behind is an object store whose clock is an hour behind.
 type behind struct{ storage.Objects }
 
 func (behind) Now(context.Context) (time.Time, error) { return time.Now().Add(-time.Hour), nil }
 
-func TestAStoreWithAnotherClock(t *testing.T) {
+func TestStoreWithAnotherClockIsReported(t *testing.T) {
 	s := newSite(t)
 	docs, err := process.OpenDocuments(t.Context(), s.settings().Stores.Database, nil)
 	s.must(err)
@@ -91,7 +91,7 @@ func TestAStoreWithAnotherClock(t *testing.T) {
 	examine(t, tested).want(t, "clock", doctor.Warning, "this clock is 1h0m0s off that of a store")
 }
 
-func TestARecordAheadOfTheClock(t *testing.T) {
+func TestRecordAheadOfTheClockIsReported(t *testing.T) {
 	s := newSite(t)
 	s.record(func(p *process.Process, org evidence.Organization) {
 		record := apptest.AttestationRecord("a", "flow", "generic", true, evidence.Seconds(time.Now().Add(time.Hour)))
@@ -101,7 +101,7 @@ func TestARecordAheadOfTheClock(t *testing.T) {
 	s.examine().want(t, "clock", doctor.Warning, "the newest attestation is ")
 }
 
-func TestKeysThatExpireSoon(t *testing.T) {
+func TestKeysThatExpireSoonAreReported(t *testing.T) {
 	s := newSite(t)
 	day := func(n int) tenancy.NewKey {
 		return tenancy.NewKey{Description: "day", ExpiresAt: time.Now().AddDate(0, 0, n).Unix()}
@@ -121,7 +121,7 @@ func TestKeysThatExpireSoon(t *testing.T) {
 			_, _, err = users.IssueKey(t.Context(), anna, identity.Operator(), of)
 			s.must(err)
 		}
-		// One that was replaced, and one of a user who was removed.
+		// A rotated key, and a key of a removed user.
 		key, _, err = users.IssueKey(t.Context(), anna, identity.Operator(), day(5))
 		s.must(err)
 		never := int64(0)
@@ -139,7 +139,7 @@ func TestKeysThatExpireSoon(t *testing.T) {
 	found.want(t, "keys", doctor.Warning, "admin keys issue acme/ci")
 }
 
-// writeCertificates writes certificates that sign themselves and expire after a number of days each, behind their key.
+// writeCertificates writes a key and self-signed certificates that expire after a number of days each.
 func writeCertificates(t *testing.T, days ...int) (file string) {
 	t.Helper()
 	public, private, err := ed25519.GenerateKey(nil)
@@ -174,7 +174,7 @@ func writeFile(t *testing.T, content []byte) (file string) {
 	return file
 }
 
-func TestCertificatesThatExpireSoon(t *testing.T) {
+func TestCertificatesThatExpireSoonAreReported(t *testing.T) {
 	later, soon, over := writeCertificates(t, 31, 400), writeCertificates(t, 400, 29), writeCertificates(t, -1)
 	none := writeFile(t, []byte("no certificate"))
 	for name, row := range map[string]struct {
@@ -204,7 +204,7 @@ func TestCertificatesThatExpireSoon(t *testing.T) {
 	}
 }
 
-func TestWorkThatIsParkedOrWaits(t *testing.T) {
+func TestParkedAndOverdueWorkIsReported(t *testing.T) {
 	s := newSite(t)
 	s.record(func(p *process.Process, org evidence.Organization) {
 		target := notification.Target{Type: notification.Webhook, Webhook: "https://a.example.com"}
@@ -231,7 +231,7 @@ func TestWorkThatIsParkedOrWaits(t *testing.T) {
 	s.examine().want(t, "work", doctor.Warning, "environment:report has been due for 1h0m")
 }
 
-// withLog is a site with a key for the transparency logs and a log of two facts.
+// withLog returns a site with a key for the transparency logs and a log of two facts.
 func withLog(t *testing.T) *site {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "log.key")
@@ -264,7 +264,7 @@ func (s *site) create(p *process.Process, org evidence.Organization, names ...st
 	}
 }
 
-// sequence logs what waits, as a worker does that runs for a moment.
+// sequence adds the pending facts to the log, as a worker does.
 func (s *site) sequence(p *process.Process, org evidence.Organization) {
 	s.t.Helper()
 	keys, err := p.Settings.Log.Keys()
@@ -307,7 +307,7 @@ func TestLogsAreComparedWithTheirCheckpoints(t *testing.T) {
 	}
 }
 
-func TestMemoryOfARunningService(t *testing.T) {
+func TestMemoryBudgetOfARunningServiceIsChecked(t *testing.T) {
 	s := newSite(t)
 	for variable, state := range map[string]doctor.State{"ATTESTRY_MEMORY_BUDGET=16MiB": doctor.OK, "ATTESTRY_MEMORY_BUDGET=1000TiB": doctor.Warning} {
 		s.environ = append(s.environ[:2], variable)
@@ -318,7 +318,7 @@ func TestMemoryOfARunningService(t *testing.T) {
 	}
 }
 
-func TestDaysUntilTheDiskIsFull(t *testing.T) {
+func TestDaysUntilTheDiskIsFullAreReported(t *testing.T) {
 	s := newSite(t)
 	logged := withLog(t)
 	s.environ = append(s.environ, logged.environ[2])
@@ -336,7 +336,7 @@ func TestDaysUntilTheDiskIsFull(t *testing.T) {
 	s.examine().want(t, "disk", doctor.OK, " KiB a day as today; days left: ")
 }
 
-func TestAFolderOfDataThatWasMoved(t *testing.T) {
+func TestMovedDataFolderIsReported(t *testing.T) {
 	s := newSite(t)
 	tested := s.open(s.settings())
 	defer func() { s.must(tested.Close()) }()
@@ -344,7 +344,7 @@ func TestAFolderOfDataThatWasMoved(t *testing.T) {
 	examine(t, tested).want(t, "disk", doctor.Error, "the room in "+s.folder+"/objects: no such file or directory")
 }
 
-func TestADiskThatIsNearlyFull(t *testing.T) {
+func TestNearlyFullDiskIsReported(t *testing.T) {
 	disk := storagetest.NewDisk(t, 64<<20)
 	s := newSite(t)
 	s.environ[1] = "ATTESTRY_OBJECTS_URL=file://" + disk.Path

@@ -29,7 +29,7 @@ type site struct {
 	t       *testing.T
 	folder  string
 	environ []string
-	// ahead is by how much the clock of the service was ahead when it recorded something.
+	// ahead is how far the clock of the service is ahead when it records something.
 	ahead time.Duration
 }
 
@@ -57,7 +57,7 @@ func (s *site) settings() config.Settings {
 	return settings
 }
 
-// record lets the service run while something is recorded.
+// record runs the service while something is recorded.
 func (s *site) record(something func(*process.Process, evidence.Organization)) {
 	s.t.Helper()
 	settings := s.settings()
@@ -74,7 +74,7 @@ func (s *site) record(something func(*process.Process, evidence.Organization)) {
 	s.must(p.Close())
 }
 
-// examine returns the findings by their checks, while the service is stopped.
+// examine returns the findings by check. The service is not running.
 func (s *site) examine() findings {
 	s.t.Helper()
 	tested := s.open(s.settings())
@@ -113,7 +113,7 @@ func examine(t *testing.T, subject *doctor.Subject) findings {
 	return found
 }
 
-// stateOf is the state of a finding. A store may be slow because the machine is busy.
+// stateOf returns the state of a finding. It ignores that a store is slow, because the machine may be busy.
 func stateOf(found *doctor.Finding) doctor.State {
 	if strings.HasPrefix(found.Measured, "answers in ") {
 		return doctor.OK
@@ -121,7 +121,7 @@ func stateOf(found *doctor.Finding) doctor.State {
 	return found.State
 }
 
-// want requires that a check has one finding, with a text, and that all others are OK but those named.
+// want requires that a check has one finding with a state and a text, and that all other checks but the named are OK.
 func (f findings) want(t *testing.T, check string, state doctor.State, text string, others ...string) {
 	t.Helper()
 	if len(f[check]) != 1 || stateOf(&f[check][0]) != state || !strings.Contains(f[check][0].Measured+"\n"+f[check][0].Advice, text) {
@@ -134,7 +134,7 @@ func (f findings) want(t *testing.T, check string, state doctor.State, text stri
 	}
 }
 
-func TestNothingIsFoundInAServiceThatIsWell(t *testing.T) {
+func TestHealthyServicePassesAllChecks(t *testing.T) {
 	found := newSite(t).examine()
 	want := []string{"clock", "database", "disk", "keys", "log", "object store", "retention", "settings", "work"}
 	if got := slices.Sorted(maps.Keys(found)); !slices.Equal(got, want) {
@@ -147,7 +147,7 @@ func TestNothingIsFoundInAServiceThatIsWell(t *testing.T) {
 	found.want(t, "database", doctor.OK, "takes a write in ")
 }
 
-func TestWhatIsWrittenToStoresIsDeleted(t *testing.T) {
+func TestProbesAreDeletedFromStores(t *testing.T) {
 	s := newSite(t)
 	s.examine()
 	s.record(func(p *process.Process, _ evidence.Organization) {
@@ -162,13 +162,13 @@ func TestWhatIsWrittenToStoresIsDeleted(t *testing.T) {
 	})
 }
 
-func TestStoresThatCannotBeOpened(t *testing.T) {
+func TestStoresThatCannotBeOpenedAreReported(t *testing.T) {
 	ofDocuments, ofObjects := []string{"settings", "clock", "keys", "work", "log", "disk"}, []string{"retention", "clock", "log", "disk"}
 	for name, row := range map[string]struct {
 		damage      func(s *site)
 		check, text string
 		without     []string
-		// absent must not be made.
+		// absent is a folder that the examination must not create.
 		absent string
 	}{
 		"no database": {func(s *site) { s.must(os.RemoveAll(s.folder + "/documents")) },
@@ -206,7 +206,7 @@ func TestStoresThatCannotBeOpened(t *testing.T) {
 	}
 }
 
-// subject makes one of stores that are open, or fakes.
+// subject returns a Subject of open stores or fakes.
 func subject(t *testing.T, settings config.Settings, docs storage.Documents, objects storage.Objects) *doctor.Subject {
 	t.Helper()
 	client, err := tasks.NewRedis("redis://127.0.0.1:1", nil)
@@ -218,7 +218,7 @@ func subject(t *testing.T, settings config.Settings, docs storage.Documents, obj
 	}
 }
 
-// readOnly are stores that answer and take no writes.
+// readOnlyDocuments is a database that refuses writes.
 type readOnlyDocuments struct{ storage.Documents }
 
 func (readOnlyDocuments) Write(context.Context, ...storage.Write) error {
@@ -230,7 +230,7 @@ type retaining struct{ storage.Objects }
 
 func (retaining) Delete(context.Context, string) error { return storage.ErrRetained }
 
-func TestStoresThatDoNotDoWhatTheyShould(t *testing.T) {
+func TestStoresThatRefuseWritesOrDeletionsAreReported(t *testing.T) {
 	s := newSite(t)
 	docs, err := process.OpenDocuments(t.Context(), s.settings().Stores.Database, nil)
 	s.must(err)
@@ -255,7 +255,7 @@ func (h hanging) Ping(context.Context) error { <-h.released; return nil }
 
 func (hanging) Close() error { return nil }
 
-func TestAStoreThatHangsHoldsUpNothing(t *testing.T) {
+func TestHangingStoreDoesNotBlockOtherChecks(t *testing.T) {
 	s := newSite(t)
 	settings := s.settings()
 	objects, err := filesystem.Open(s.folder + "/objects")
@@ -276,14 +276,14 @@ func TestAStoreThatHangsHoldsUpNothing(t *testing.T) {
 	})
 }
 
-// slow is a database that takes long to answer, and has nothing.
+// slow is an empty database whose Ping takes 2 seconds.
 type slow struct{ storage.Documents }
 
 func (slow) Ping(context.Context) error { time.Sleep(2 * time.Second); return nil }
 
 func (slow) Write(context.Context, ...storage.Write) error { return nil }
 
-func TestAStoreThatIsSlow(t *testing.T) {
+func TestSlowStoreIsReported(t *testing.T) {
 	settings := newSite(t).settings()
 	synctest.Test(t, func(t *testing.T) {
 		tested := subject(t, settings, slow{}, nil)
@@ -295,7 +295,7 @@ func TestAStoreThatIsSlow(t *testing.T) {
 	})
 }
 
-func TestTheEndOfTheCallerEndsIt(t *testing.T) {
+func TestExamineEndsWhenItIsCancelledOrItsOutputFails(t *testing.T) {
 	s := newSite(t)
 	tested := s.open(s.settings())
 	defer func() { s.must(tested.Close()) }()

@@ -14,7 +14,7 @@ import (
 	"attestry/process/redact"
 )
 
-// imported is a key of another form, with what escaping changes.
+// imported is a key of another form, with characters that escaping changes.
 const imported = `pass/word "with" odd+chars?=100%&é`
 
 // token has the form of a signed JWT.
@@ -71,7 +71,7 @@ func TestOtherTextIsLeftAsItIs(t *testing.T) {
 	}
 }
 
-func TestKeyThatIsCutIsHidden(t *testing.T) {
+func TestTruncatedKeyIsHidden(t *testing.T) {
 	const key = "correct-horse-battery-staple"
 	ctx := redact.With(t.Context(), key)
 	for text, want := range map[string]string{
@@ -96,7 +96,7 @@ func TestSeveralKeysAreHiddenEach(t *testing.T) {
 	}
 }
 
-// resolved is logged as something else.
+// resolved is logged as its LogValue.
 type resolved struct{ text string }
 
 func (r resolved) LogValue() slog.Value { return slog.GroupValue(slog.String("inner", r.text)) }
@@ -115,7 +115,7 @@ func TestHandlerHidesKeysInAllThatIsLogged(t *testing.T) {
 		"a struct":                 func(ctx context.Context, log *slog.Logger) { log.InfoContext(ctx, "m", "a", struct{ K string }{key}) },
 		"a group":                  func(ctx context.Context, log *slog.Logger) { log.InfoContext(ctx, "m", slog.Group("g", "a", key)) },
 		"a value that is resolved": func(ctx context.Context, log *slog.Logger) { log.InfoContext(ctx, "m", "a", resolved{key}) },
-		"what all lines have": func(ctx context.Context, log *slog.Logger) {
+		"an attribute of the logger": func(ctx context.Context, log *slog.Logger) {
 			log.With("a", key).WithGroup("g").InfoContext(ctx, "m", "b", 1)
 		},
 	} {

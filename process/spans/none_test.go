@@ -11,7 +11,7 @@ import (
 	"attestry/process/spans"
 )
 
-func TestUsualBuildWarnsOfACollectorThatGetsNoSpans(t *testing.T) {
+func TestBuildWithoutOtelWarnsOfAConfiguredCollector(t *testing.T) {
 	for _, row := range []struct{ variable, want string }{
 		{"OTEL_EXPORTER_OTLP_ENDPOINT", "built without the tag otel"},
 		{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "built without the tag otel"},

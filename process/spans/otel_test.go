@@ -35,7 +35,7 @@ const (
 	secret  = "s3cr3t"
 )
 
-// receiver takes spans as a collector does.
+// receiver receives spans like a collector.
 type receiver struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -67,7 +67,7 @@ func newReceiver(t *testing.T) *receiver {
 	return r
 }
 
-// named is the one span of the trace with a name.
+// named returns the only span of the trace with a name.
 func (r *receiver) named(t *testing.T, name string) *otlp.Span {
 	t.Helper()
 	var found []*otlp.Span
@@ -84,7 +84,7 @@ func (r *receiver) named(t *testing.T, name string) *otlp.Span {
 	return found[0]
 }
 
-// about is an attribute of a span as text.
+// about returns an attribute of a span as text.
 func about(span *otlp.Span, key string) string {
 	for _, attribute := range span.Attributes {
 		if attribute.Key == key {
@@ -94,8 +94,8 @@ func about(span *otlp.Span, key string) string {
 	return ""
 }
 
-// TestSpansFollowAReportToItsWebhook sends a report in a trace through a queue. An action tells a webhook of it, whose address has
-// a secret.
+// TestSpansFollowAReportToItsWebhook sends a report with a trace through the queues. An action notifies a webhook of
+// it, whose address has a secret.
 func TestSpansFollowAReportToItsWebhook(t *testing.T) {
 	exported := newReceiver(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", exported.URL)
@@ -105,8 +105,8 @@ func TestSpansFollowAReportToItsWebhook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := make(chan http.Header, 1)
-	webhook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) { told <- request.Header }))
+	notified := make(chan http.Header, 1)
+	webhook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) { notified <- request.Header }))
 	defer webhook.Close()
 
 	var log bytes.Buffer
@@ -145,7 +145,7 @@ func TestSpansFollowAReportToItsWebhook(t *testing.T) {
 		webhook.URL+"/"+secret+"?token="+secret+`"}]}`)
 	put("/environments/acme/host/report/server?unused="+secret, "00-"+traceID+"-"+caller+"-01",
 		`{"artifacts":[{"digests":{"/opt/shop":"`+strings.Repeat("ab", 32)+`"},"creationTimestamp":1700000000}]}`)
-	header := <-told
+	header := <-notified
 	org, err := running.Process.Store.Tenancy.Organization(t.Context(), "acme")
 	if err != nil {
 		t.Fatal(err)
@@ -202,7 +202,7 @@ func TestSpansFollowAReportToItsWebhook(t *testing.T) {
 	}
 }
 
-// checkCommands looks for commands of each store in the trace, all of which have a parent that was exported too.
+// checkCommands checks that there are spans of commands of each store, and that the parent of each is exported, too.
 func (r *receiver) checkCommands(t *testing.T) {
 	t.Helper()
 	var ids, names []string
@@ -228,7 +228,7 @@ func (r *receiver) checkCommands(t *testing.T) {
 	}
 }
 
-func TestFaultySettingsOfOpenTelemetryAreErrorsOfTheStart(t *testing.T) {
+func TestStartRefusesInvalidOpenTelemetrySettings(t *testing.T) {
 	const endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT"
 	for _, row := range []struct{ variable, value, want string }{
 		{endpoint, "collector:4318", "OTEL_EXPORTER_OTLP_ENDPOINT"},
@@ -253,7 +253,7 @@ func TestFaultySettingsOfOpenTelemetryAreErrorsOfTheStart(t *testing.T) {
 	}
 }
 
-func TestNothingIsExportedUnlessItIsWanted(t *testing.T) {
+func TestNothingIsExportedUnlessConfigured(t *testing.T) {
 	for _, environ := range [][2]string{{"", ""}, {"OTEL_SDK_DISABLED", "TRUE"}, {"OTEL_TRACES_EXPORTER", "none"}} {
 		t.Run(environ[0], func(t *testing.T) {
 			if environ[0] != "" {
@@ -270,8 +270,8 @@ func TestNothingIsExportedUnlessItIsWanted(t *testing.T) {
 	}
 }
 
-// TestSpansOfTasksWithoutAParent begins spans of a task of an earlier version, whose trace is an id alone, and of a command of no task.
-func TestSpansOfTasksWithoutAParent(t *testing.T) {
+// The task is of an earlier version, whose trace is only an id. The command belongs to no task.
+func TestSpansWithoutAParentAreExportedOnlyForTasks(t *testing.T) {
 	exported := newReceiver(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", exported.URL)
 	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "api-key="+secret)

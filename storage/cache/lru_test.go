@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestValuesUsedLastAreKept(t *testing.T) {
+func TestRecentlyUsedValuesAreKept(t *testing.T) {
 	c := NewLRU[int](100).(*lru[int])
 	for i := range 4 {
 		c.Get("0") // is used all the time
@@ -18,7 +18,7 @@ func TestValuesUsedLastAreKept(t *testing.T) {
 	}
 }
 
-func TestValueThatIsTooLargeTakesNothingFromOthers(t *testing.T) {
+func TestValueThatIsTooLargeEvictsNothing(t *testing.T) {
 	c := NewLRU[string](100).(*lru[string])
 	c.Put("small", "x", 100)
 	c.Put("huge", "x", 101)

@@ -32,7 +32,7 @@ type timed[V any] struct {
 	read  time.Time
 }
 
-// NewTTL makes a cache of at most limit values, each for an age.
+// NewTTL makes a cache of at most limit values, which are valid for an age.
 func NewTTL[V any](age time.Duration, limit int) TTL[V] {
 	return &ttl[V]{age: age, limit: limit, values: NewLRU[timed[V]](limit)}
 }

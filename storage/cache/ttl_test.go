@@ -25,7 +25,7 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 }
 
-func TestCacheForgetsByAge(t *testing.T) {
+func TestCacheEntriesExpire(t *testing.T) {
 	c := NewTTL[int](10*time.Second, 10).(*ttl[int])
 	read := time.Unix(1000, 0)
 	for _, one := range []struct {
@@ -39,7 +39,7 @@ func TestCacheForgetsByAge(t *testing.T) {
 	}
 }
 
-func TestCacheRefusesWhatWasReadBeforeItWasCleared(t *testing.T) {
+func TestCacheIgnoresValuesReadBeforeClear(t *testing.T) {
 	c := NewTTL[int](time.Minute, 10).(*ttl[int])
 	now := time.Unix(1000, 0)
 	_, version, _ := c.Get("key", now)

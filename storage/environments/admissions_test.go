@@ -11,8 +11,8 @@ import (
 	"attestry/evidence/notification"
 )
 
-// TestBrokenGlassIsNotifiedDespiteACrash lets the process die at each of its writes. The workload comes again, and its
-// record must have an event.
+// TestBrokenGlassIsNotifiedDespiteACrash ends the process before or after each of its writes. After the workload was
+// submitted again, its record must have an event.
 func TestBrokenGlassIsNotifiedDespiteACrash(t *testing.T) {
 	for write := 1; write <= 2; write++ {
 		for _, after := range []bool{false, true} {

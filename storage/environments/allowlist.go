@@ -81,7 +81,7 @@ func (a *Allowlist) Lapse(ctx context.Context, expired evidence.Allowance) error
 }
 
 // Of returns which artifacts are permitted in an environment at a time in Unix seconds: one command per MaxMany.
-// artifacts has all fingerprints of each artifact; its allowance is returned by the first one.
+// artifacts has all fingerprints of each artifact. The result has its allowance by the first of them.
 func (a *Allowlist) Of(ctx context.Context, environment string, artifacts [][]string, at float64) (map[string]evidence.Allowance, error) {
 	ids := storage.Map(slices.Concat(artifacts...), func(fingerprint string) string { return allowanceID(environment, fingerprint) })
 	found, err := a.collection.GetMany(ctx, storage.Distinct(ids))

@@ -17,7 +17,7 @@ func allowance(environment, fingerprint string, at float64) evidence.Allowance {
 	}
 }
 
-func TestRepeatedAllowanceKeepsItsIDAndTakesTheRest(t *testing.T) {
+func TestRepeatedAllowanceKeepsItsIDAndUpdatesTheRest(t *testing.T) {
 	s := apptest.NewFixture(t)
 	first, err := s.Allowlist.Put(t.Context(), allowance("prod", "f1", 1))
 	s.Must(err)
@@ -65,7 +65,7 @@ func TestAllowancesAreListedNewestFirstWithinTheirOrganization(t *testing.T) {
 	}
 }
 
-func TestManyPermitOneArtifactOnce(t *testing.T) {
+func TestSimultaneousAllowancesOfOneArtifactShareOneID(t *testing.T) {
 	s := apptest.NewFixture(t)
 	var group sync.WaitGroup
 	ids := sync.Map{}

@@ -16,20 +16,19 @@ func newTestChunks() *Snapshots {
 	return &Snapshots{cached: cache.NewLRU[snapshot.Chunk](maxCachedBytes)}
 }
 
-// TestCachedChunkKeepsNoMoreThanItself caches one chunk of a large report, as every
-// small change does, and lets go of the rest.
-func TestCachedChunkKeepsNoMoreThanItself(t *testing.T) {
+// The cached chunk is a part of larger slices, which the garbage collector must be able to free.
+func TestCachedChunkDoesNotKeepTheWholeReportInMemory(t *testing.T) {
 	kept := newTestChunks()
 	cache := kept.cached
 	artifacts := make([]snapshot.Artifact, 10_000)
 	changes := make([]snapshot.Change, 10_000)
 	children := make([]string, 10_000)
 	kept.keep("one", snapshot.Chunk{Artifacts: artifacts[:1:1], Changes: changes[:1:1], Children: children[:1:1]})
-	whole := []func() bool{gone(&artifacts[1]), gone(&changes[1]), gone(&children[1])}
+	freed := []func() bool{isFreed(&artifacts[1]), isFreed(&changes[1]), isFreed(&children[1])}
 	runtime.GC()
-	for i, released := range whole {
-		if !released() {
-			t.Errorf("list %d is kept whole for the sake of one chunk", i)
+	for i, isFreed := range freed {
+		if !isFreed() {
+			t.Errorf("the chunk keeps the whole of list %d in memory", i)
 		}
 	}
 	if chunk, ok := cache.Get("one"); !ok || len(chunk.Artifacts) != 1 || len(chunk.Changes) != 1 || len(chunk.Children) != 1 {
@@ -37,7 +36,7 @@ func TestCachedChunkKeepsNoMoreThanItself(t *testing.T) {
 	}
 }
 
-func gone[T any](value *T) func() bool {
+func isFreed[T any](value *T) func() bool {
 	pointer := weak.Make(value)
 	return func() bool { return pointer.Value() == nil }
 }
@@ -73,13 +72,12 @@ func TestChunkLargerThanTheCacheIsNotHeld(t *testing.T) {
 	kept.keep("small", snapshot.Chunk{Children: []string{"x"}})
 	kept.keep("huge", huge)
 	if _, ok := cache.Get("huge"); ok {
-		t.Error("it is held")
+		t.Error("the huge chunk is held")
 	}
 }
 
-// TestLargeEnvironmentStaysInMemory pins that the reports of an environment of 10,000
-// artifacts, each of which two flows know and has replaced another one, read no chunk
-// again.
+// TestLargeEnvironmentStaysInMemory checks that the cache holds all chunks of an environment of 10,000 artifacts, each
+// of which has two origins with predecessors.
 func TestLargeEnvironmentStaysInMemory(t *testing.T) {
 	url := "https://github.com/organization/repository/commit/0123456789abcdef0123456789abcdef01234567"
 	origin := evidence.Origin{

@@ -8,8 +8,8 @@ import (
 	"attestry/storage"
 )
 
-// A deployment has the fields up to "fingerprint". Its copy for a repository, which has Repo, has those that begin with
-// "repo" instead. So a query finds one or the other.
+// A deployment has no field that begins with "repo". Its copy for a repository, which has Repo, has only these and the
+// times. So a query finds one or the other.
 var deploymentSchema = storage.NewSchema("deployments",
 	storage.Index{Name: "time", Fields: []string{"org", "time"}, Required: "org"},
 	storage.Index{Name: "environment", Fields: []string{"environment", "time"}, Required: "environment"},
@@ -173,7 +173,7 @@ func momentOf(entry storage.Record) DeploymentMoment {
 	return moment
 }
 
-// Learned returns the times, in Unix seconds, of deployments to an environment whose flow became known after since.
+// Learned returns the times of an environment's deployments whose flow became known after since, all in Unix seconds.
 func (d *Deployments) Learned(ctx context.Context, environment string, since float64) ([]float64, error) {
 	found, err := storage.FindAllFields(ctx, d.Collection, storage.Query{
 		Index: "learned", Equal: []any{environment}, From: &storage.Bound{Value: since, Exclusive: true}, Limit: storage.MaxCount,

@@ -12,8 +12,8 @@ import (
 	"attestry/storage/environments"
 )
 
-// deployed is the deployment with which an artifact began to run at a time, as such
-// or, with a repository, as that one's.
+// deployed returns the deployment of an artifact that began to run at a time; with a repository, its copy for that
+// repository.
 func deployed(environment, repo string, at float64) snapshot.Deployment {
 	return snapshot.Deployment{
 		Org: "acme", Environment: environment, Fingerprint: fmt.Sprint("f", at), Snapshot: int64(at), Timestamp: at, Repo: repo,
@@ -27,7 +27,7 @@ func record(s *apptest.Fixture, made ...snapshot.Deployment) {
 	s.Must(batch.Write(s.T.Context(), s.Db))
 }
 
-func TestMomentsAreTheNewestHoweverManyThereAre(t *testing.T) {
+func TestMomentsAreTheNewestOfMany(t *testing.T) {
 	s := apptest.NewFixture(t)
 	var made []snapshot.Deployment
 	for i := range 2_500 {
@@ -54,7 +54,7 @@ func TestMomentsAreTheNewestHoweverManyThereAre(t *testing.T) {
 	}
 }
 
-func TestDeploymentsOfSeveralRepositoriesMeetSeveralEnvironments(t *testing.T) {
+func TestDeploymentsAreListedBySeveralRepositoriesAndEnvironments(t *testing.T) {
 	s := apptest.NewFixture(t)
 	record(s,
 		deployed("prod", "r1", 1), deployed("prod", "r2", 2), deployed("beta", "r1", 3), deployed("idle", "r1", 4),

@@ -22,7 +22,7 @@ func putEnvironment(s *apptest.Fixture, org, name string, kind evidence.Environm
 	return fresh.ID, created, err
 }
 
-// named are environments as apptest tests them.
+// named adapts environments to the tests of names in apptest.
 var named = apptest.NamedThings{
 	Put: func(s *apptest.Fixture, org, name string) (bool, error) {
 		_, created, err := putEnvironment(s, org, name, evidence.Server)
@@ -47,15 +47,15 @@ var named = apptest.NamedThings{
 	},
 }
 
-func TestChangesOfEnvironmentsBearACrashAtAnyWrite(t *testing.T) { named.SurviveCrashes(t, nil) }
+func TestEnvironmentChangesTolerateACrashAtAnyWrite(t *testing.T) { named.SurviveCrashes(t, nil) }
 
-func TestEnvironmentNamesBearChangesAtOnce(t *testing.T) { named.SurviveChangesAtOnce(t) }
+func TestEnvironmentNamesTolerateSimultaneousChanges(t *testing.T) { named.SurviveChangesAtOnce(t) }
 
-func TestPutAfterABrokenOffRenamingMeetsTheEnvironmentItAskedFor(t *testing.T) {
+func TestPutAfterAnInterruptedRenameChangesOrCreatesTheEnvironment(t *testing.T) {
 	named.PutAfterBrokenOffRenaming(t)
 }
 
-func TestRevivedEnvironmentIsANewOne(t *testing.T) {
+func TestPutOfAnArchivedNameCreatesANewEnvironment(t *testing.T) {
 	s := apptest.NewFixture(t)
 	ctx := context.Background()
 	id, _, err := putEnvironment(s, "acme", "one", evidence.Server)
@@ -74,14 +74,14 @@ func TestRevivedEnvironmentIsANewOne(t *testing.T) {
 	if err != nil || !kept.Archived || kept.ArchivedAt != 7 || kept.Name != "one" {
 		t.Errorf("kept %+v, %v", kept, err)
 	}
-	// The name has another owner: what is archived stays so.
+	// The name now belongs to the revived environment. Archiving that must not change the first one.
 	s.Must(s.Environments.Archive(ctx, "acme", "one", 9))
 	if again, err := s.Environments.Get(ctx, id); err != nil || again.ArchivedAt != 7 {
 		t.Errorf("kept %+v, %v", again, err)
 	}
 }
 
-func TestTypeOfALiveEnvironmentStays(t *testing.T) {
+func TestTypeOfAnEnvironmentCannotChange(t *testing.T) {
 	s := apptest.NewFixture(t)
 	_, _, err := putEnvironment(s, "acme", "one", evidence.Server)
 	s.Must(err)
@@ -94,7 +94,7 @@ func TestTypeOfALiveEnvironmentStays(t *testing.T) {
 	}
 }
 
-func TestArchivedEnvironmentTakesNoChanges(t *testing.T) {
+func TestArchivedEnvironmentRefusesChanges(t *testing.T) {
 	s := apptest.NewFixture(t)
 	ctx := t.Context()
 	id, _, err := putEnvironment(s, "acme", "one", evidence.LogicalType)
@@ -113,7 +113,7 @@ func TestArchivedEnvironmentTakesNoChanges(t *testing.T) {
 	}
 }
 
-func TestManyJoinsAtOnceLoseNone(t *testing.T) {
+func TestSimultaneousJoinsAreAllStored(t *testing.T) {
 	s := apptest.NewFixture(t)
 	id, _, err := putEnvironment(s, "acme", "all", evidence.LogicalType)
 	s.Must(err)
@@ -165,7 +165,7 @@ func TestResolvingEnvironmentsIsOneCommand(t *testing.T) {
 	}
 }
 
-func TestNamesOfEnvironmentsKeepToTheirOrganization(t *testing.T) {
+func TestEnvironmentNamesAreLimitedToTheirOrganization(t *testing.T) {
 	s := apptest.NewFixture(t)
 	mine, _, err := putEnvironment(s, "acme", "one", evidence.Server)
 	s.Must(err)

@@ -16,8 +16,7 @@ import (
 	"attestry/storage/storagetest"
 )
 
-// recordLogs gives three environments logs of a few hundred events, a snapshot a
-// second, and returns them all.
+// recordLogs records the events of three environments, one snapshot each second, and returns them all.
 func recordLogs(s *apptest.Fixture) []snapshot.Event {
 	s.T.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -41,15 +40,14 @@ func recordLogs(s *apptest.Fixture) []snapshot.Event {
 	return all
 }
 
-// TestEventsThatAnEarlierVersionStoredForRepositoriesAreListed stores one as that version did:
-// with the whole event.
+// Earlier versions stored the whole event for each repository.
 func TestEventsThatAnEarlierVersionStoredForRepositoriesAreListed(t *testing.T) {
 	s := apptest.NewFixture(t)
 	event := snapshot.Event{Org: "acme", Environment: "one", Ordinal: 1, Snapshot: 1, Timestamp: 5, Fingerprint: "1", Type: snapshot.Changed}
 	s.Must(s.Events.Record(t.Context(), []snapshot.Event{event}))
 	schemas := app.Schemas()
-	place := slices.IndexFunc(schemas, func(schema *storage.Schema) bool { return schema.Name == "environment_events" })
-	s.Must(storagetest.Insert(t.Context(), s.Documents, schemas[place], storage.Record{
+	i := slices.IndexFunc(schemas, func(schema *storage.Schema) bool { return schema.Name == "environment_events" })
+	s.Must(storagetest.Insert(t.Context(), s.Documents, schemas[i], storage.Record{
 		ID: "one/1/cli", Revision: 1,
 		Fields: map[string]any{"repo_environment": "one", "repo": "cli", "time": 5.0, "ordinal": int64(1)},
 		Body:   []byte(`{"org":"acme","environment":"one","ordinal":1,"snapshot":1,"timestamp":5,"fingerprint":"1","type":"changed","repo":"cli"}`),
@@ -62,11 +60,11 @@ func TestEventsThatAnEarlierVersionStoredForRepositoriesAreListed(t *testing.T) 
 	}
 }
 
-// within is what a range of logs holds, by the plainest means.
+// within is the model: the positions of a page of the events in a range, and how many the range has.
 func within(all []snapshot.Event, r environments.EventRange, repos []string, p environments.EventPage) (page []string, total int) {
 	found := slices.DeleteFunc(slices.Clone(all), func(e snapshot.Event) bool {
-		comes := len(repos) == 0 || slices.ContainsFunc(e.Repos, func(repo string) bool { return slices.Contains(repos, repo) })
-		return !comes || r.Environment != e.Environment || e.Timestamp < r.From || e.Timestamp > r.To
+		matches := len(repos) == 0 || slices.ContainsFunc(e.Repos, func(repo string) bool { return slices.Contains(repos, repo) })
+		return !matches || r.Environment != e.Environment || e.Timestamp < r.From || e.Timestamp > r.To
 	})
 	slices.SortFunc(found, func(a, b snapshot.Event) int {
 		order := cmp.Compare(a.Ordinal, b.Ordinal)
@@ -76,10 +74,10 @@ func within(all []snapshot.Event, r environments.EventRange, repos []string, p e
 		return order
 	})
 	start := min(p.Offset, len(found))
-	return places(found[start:min(start+p.Limit, len(found))]), len(found)
+	return positions(found[start:min(start+p.Limit, len(found))]), len(found)
 }
 
-func places(events []snapshot.Event) []string {
+func positions(events []snapshot.Event) []string {
 	named := []string{}
 	for _, event := range events {
 		named = append(named, fmt.Sprint(event.Environment, "/", event.Ordinal))
@@ -110,14 +108,14 @@ func TestEventLogsAreReadInPages(t *testing.T) {
 			want, total := within(all, r, nil, p)
 			logged, size, err := s.Events.Log(t.Context(), r, p)
 			s.Must(err)
-			if got := places(logged); !slices.Equal(got, want) || size != int64(total) {
+			if got := positions(logged); !slices.Equal(got, want) || size != int64(total) {
 				t.Errorf("%+v %+v: the log has %v of %d, want %v of %d", r, p, got, size, want, total)
 			}
 		}
 	}
 }
 
-func TestEventsOfReposShowOnceHoweverManyOfThem(t *testing.T) {
+func TestEventsOfSeveralReposAreListedOnce(t *testing.T) {
 	s := apptest.NewFixture(t)
 	all := recordLogs(s)
 	for _, repos := range [][]string{{"cli"}, {"none"}, {"cli", "web"}, {"db", "cli", "none"}} {
@@ -126,7 +124,7 @@ func TestEventsOfReposShowOnceHoweverManyOfThem(t *testing.T) {
 				want, total := within(all, r, repos, p)
 				found, counted, err := s.Events.OfRepos(t.Context(), r, repos, p)
 				s.Must(err)
-				if got := places(found); !slices.Equal(got, want) || counted != int64(total) {
+				if got := positions(found); !slices.Equal(got, want) || counted != int64(total) {
 					t.Errorf("%v %+v %+v: %v of %d, want %v of %d", repos, r, p, got, counted, want, total)
 				}
 			}
@@ -152,7 +150,7 @@ func TestEventLogsAreWalkedOldestFirst(t *testing.T) {
 			if len(page) > storage.MaxMany {
 				t.Fatalf("%+v: a page of %d", r, len(page))
 			}
-			got = append(got, places(page)...)
+			got = append(got, positions(page)...)
 			if cursor = next; cursor == "" {
 				break
 			}

@@ -58,7 +58,7 @@ func TestLogicalEnvironmentsAreFoundByTheirMembers(t *testing.T) {
 	}
 }
 
-func TestMembershipHasActiveMembersAndAdoptsSuccessors(t *testing.T) {
+func TestMembershipListsActiveMembersAndFollowsSuccessors(t *testing.T) {
 	s := apptest.NewFixture(t)
 	ctx := t.Context()
 	one, _, err := putEnvironment(s, "acme", "one", evidence.Server)
@@ -91,9 +91,9 @@ func TestMembershipHasActiveMembersAndAdoptsSuccessors(t *testing.T) {
 	assert("archived", []string{one, two}, []string{two}, 1)
 	successor, created, err := putEnvironment(s, "acme", "one", evidence.K8S)
 	if s.Must(err); !created {
-		t.Fatal("it was not made anew")
+		t.Fatal("it was not recreated")
 	}
-	assert("made anew", []string{successor, two}, []string{successor, two}, 0)
+	assert("recreated", []string{successor, two}, []string{successor, two}, 0)
 	if found, err := s.Environments.Including(ctx, "acme", successor); err != nil || fmt.Sprint(found) != fmt.Sprint([]string{all}) {
 		t.Errorf("the successor is found in %v, %v", found, err)
 	}

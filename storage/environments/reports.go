@@ -39,7 +39,7 @@ type WaitingReport struct {
 	Object  string `json:"object,omitempty"`
 	// Failure says why the report was parked: it is kept for the operator and no longer waits.
 	Failure string `json:"failure,omitempty"`
-	// Attempts is how often its processing was begun.
+	// Attempts is how often it was tried before it was parked.
 	Attempts int     `json:"attempts,omitempty"`
 	ParkedAt float64 `json:"parked_at,omitempty"` // Unix seconds
 }
@@ -180,7 +180,7 @@ func (r *Reports) NextPending(ctx context.Context, environment string, arrival i
 	return records, err
 }
 
-// readable returns the reports before the first missing or damaged one, or ErrDamaged if that is the very first.
+// readable returns the reports before the first missing or damaged one, or ErrDamaged if the very first is damaged.
 func (r *Reports) readable(ctx context.Context, ids []string) ([]WaitingReport, error) {
 	var records []WaitingReport
 	for _, id := range ids {
@@ -221,7 +221,7 @@ func (r *Reports) AcceptedBefore(ctx context.Context, moment float64, after stri
 }
 
 // Parked returns a page of the parked reports, the oldest first, and the next cursor. Pages are short, as reports come
-// with their content. A report whose document is damaged has this error as its Failure, and only its number and time.
+// with their content. A report whose document is damaged has that error as its Failure, and only its declared fields.
 func (r *Reports) Parked(ctx context.Context, after string) ([]WaitingReport, string, error) {
 	query := storage.Query{Index: "parked", From: &storage.Bound{Value: 0.0}, After: after, Limit: parkedPage}
 	records, next, err := r.Collection.Find(ctx, query)
@@ -280,7 +280,7 @@ func (r *Reports) Remove(ctx context.Context, records ...WaitingReport) error {
 	return r.RemoveObjects(ctx, records)
 }
 
-// RemoveIn adds the removal of a processed report to a batch. Once it is written, RemoveObjects removes its object.
+// RemoveIn adds the removal of a processed report to a batch. After the batch, RemoveObjects removes its object.
 func (r *Reports) RemoveIn(batch *storage.Batch, record *WaitingReport) {
 	r.Collection.DeleteIn(batch, reportID(record.Environment, record.Arrival))
 }

@@ -46,15 +46,15 @@ func (r *Running) fields() map[string]any {
 	return fields
 }
 
-// runningVersionSchema declares a document per organization whose revision changes when something begins to run.
+// runningVersionSchema declares a document per organization: its revision is the running set's version (see Version).
 var runningVersionSchema = &storage.Schema{Name: "running_versions"}
 
 type runningVersion struct {
 	Org string `json:"org"`
 }
 
-// RunningSet keeps what runs where, for writers of facts about it. An entry is stored before the facts of a starting
-// artifact are read, and removed after the snapshot in which it exited.
+// RunningSet keeps what runs where, so that writers of facts find the environments concerned. An entry is stored before
+// the facts of a starting artifact are read, and removed after the snapshot in which it exited.
 type RunningSet struct {
 	docs storage.Documents
 	storage.Collection[Running]

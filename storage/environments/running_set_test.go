@@ -9,7 +9,7 @@ import (
 	"attestry/storage/environments"
 )
 
-func TestWhatRunsInEnvironmentsIsListedOnce(t *testing.T) {
+func TestRunningArtifactsAreListedOncePerEnvironment(t *testing.T) {
 	s := apptest.NewFixture(t)
 	running := func(environment, fingerprint string, since int64) environments.Running {
 		return environments.Running{Org: "acme", Environment: environment, Fingerprint: fingerprint, Since: since}

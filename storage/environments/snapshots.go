@@ -55,7 +55,7 @@ func (s *Snapshots) InsertIn(batch *storage.Batch, made *snapshot.Snapshot, chun
 	s.Collection.InsertIn(batch, made)
 }
 
-// Forget drops chunks from the cache that the next report of an environment does not use.
+// Forget drops from the cache chunks that the next report of an environment does not use.
 func (s *Snapshots) Forget(chunks []string) {
 	for _, id := range chunks {
 		s.cached.Remove(id)

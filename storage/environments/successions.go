@@ -111,7 +111,7 @@ func (q PredecessorQuery) accept(artifact *snapshot.Predecessor, found map[Prede
 	return true
 }
 
-// Unapproved returns the earlier trails that artifacts brought to an environment without approval: one command for MaxMany.
+// Unapproved returns the earlier trails that artifacts brought to an environment unapproved: one command per MaxMany.
 func (s *Successions) Unapproved(ctx context.Context, environment string, artifacts []PredecessorQuery) (map[PredecessorQuery][]string, error) {
 	keys := storage.Map(artifacts, func(of PredecessorQuery) string { return successionKey(environment, of) })
 	found, err := s.Collection.GetMany(ctx, keys)

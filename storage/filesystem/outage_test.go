@@ -37,7 +37,7 @@ func TestErrorsOfTheDiskAreOutages(t *testing.T) {
 	}
 }
 
-func TestStoreThatIsClosedIsAnOutage(t *testing.T) {
+func TestClosedStoreIsAnOutage(t *testing.T) {
 	store, err := Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func TestStoreThatIsClosedIsAnOutage(t *testing.T) {
 	}
 }
 
-func TestDiskThatFailsWithinAnObjectIsAnOutage(t *testing.T) {
+func TestDiskErrorWhileReadingAnObjectIsAnOutage(t *testing.T) {
 	failing := outageReader{iotest.ErrReader(pathError(syscall.EIO))}
 	if _, err := io.ReadAll(failing); !errors.Is(err, storage.ErrOutage) {
 		t.Errorf("got %v", err)

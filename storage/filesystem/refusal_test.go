@@ -13,7 +13,7 @@ import (
 	"attestry/storage/storagetest"
 )
 
-// wantRefusal checks what clients and what operators read of a refused write.
+// wantRefusal checks the error of a refused write: the message for clients, and that it names the directory.
 func wantRefusal(t *testing.T, err error, reason, dir string) {
 	t.Helper()
 	var client *evidence.Error

@@ -54,7 +54,7 @@ func Open(dir string) (*Store, error) {
 // Close closes the directory. Readers that Get returned stay usable.
 func (s *Store) Close() error { return s.root.Close() }
 
-// Ping reports whether the directory takes files.
+// Ping reports whether files can be written to the directory.
 func (s *Store) Ping(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

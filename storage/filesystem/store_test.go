@@ -78,7 +78,7 @@ func TestPutLeavesNoTemporaryFile(t *testing.T) {
 	}
 }
 
-func TestSymbolicLinksLeadNowhere(t *testing.T) {
+func TestSymbolicLinksAreNotFollowed(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	object := put(t, open(t, outside), "content")
 	if err := os.Symlink(filepath.Join(outside, "org"), filepath.Join(dir, "org")); err != nil {

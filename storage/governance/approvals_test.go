@@ -106,12 +106,12 @@ func TestConcurrentApprovalsLeaveNoGaps(t *testing.T) {
 	}
 	for i, one := range all {
 		if one.Number != approvals-i || i > 0 && all[i-1].CreatedAt <= one.CreatedAt || (one.Base == "") != (one.Number == 1) {
-			t.Errorf("in place %d is %+v", i, one)
+			t.Errorf("approval %d is %+v", i, one)
 		}
 	}
 }
 
-func TestAnApprovalThatWasNotAcknowledgedIsCounted(t *testing.T) {
+func TestUnacknowledgedApprovalIsCountedIfItWasStored(t *testing.T) {
 	for name, c := range map[string]struct {
 		stored bool
 		want   string

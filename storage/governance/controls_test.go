@@ -38,7 +38,7 @@ func rename(t *testing.T, controls *governance.Controls, identifier, name string
 	return controls.Change(t.Context(), "o", identifier, control.Change{Name: &name}, "bob", 2)
 }
 
-// storedVersions lists the versions that a control tells of: number, status, name.
+// storedVersions lists the versions of a control: number, status, name.
 func storedVersions(t *testing.T, controls *governance.Controls, identifier string) string {
 	t.Helper()
 	found, err := controls.Get(t.Context(), "o", identifier)
@@ -107,7 +107,7 @@ func TestUnknownControlsAreNotFound(t *testing.T) {
 	}
 }
 
-func TestTagsMakeNoVersion(t *testing.T) {
+func TestTagsDoNotCreateAVersion(t *testing.T) {
 	controls, _, _ := newControls(t)
 	createControls(t, controls, "o", "C-1")
 	if err := controls.SetTags(t.Context(), "o", "C-1", map[string]string{"a": "1"}, []string{"b"}); err != nil {
@@ -122,7 +122,7 @@ func TestTagsMakeNoVersion(t *testing.T) {
 	}
 }
 
-func TestCreationThatWasCutShortIsCompleted(t *testing.T) {
+func TestInterruptedCreationIsCompleted(t *testing.T) {
 	controls, _, failing := newControls(t)
 	failing.Name = "controls"
 	if _, err := controls.Create(t.Context(), freshControl("o", "C-1")); !errors.Is(err, storagetest.ErrWrite) {
@@ -140,7 +140,7 @@ func TestCreationThatWasCutShortIsCompleted(t *testing.T) {
 	}
 }
 
-func TestVersionThatWasCutShortShowsWithTheNextChange(t *testing.T) {
+func TestInterruptedVersionIsListedAfterTheNextChange(t *testing.T) {
 	controls, _, failing := newControls(t)
 	createControls(t, controls, "o", "C-1", "C-2")
 	failing.Name = "controls"

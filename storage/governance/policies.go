@@ -1,4 +1,4 @@
-// Package governance has the repositories of policies and controls.
+// Package governance has the repositories of policies, controls, frameworks, approvals, audited periods and people.
 package governance
 
 import (

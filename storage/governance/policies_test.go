@@ -36,8 +36,7 @@ func putPolicies(t *testing.T, policies *governance.Policies, changes ...governa
 	}
 }
 
-// storedPolicy lists the versions that a policy of organization o tells of, each with its
-// content.
+// storedPolicy lists the versions of a policy of organization o, with their contents.
 func storedPolicy(t *testing.T, policies *governance.Policies, name string) string {
 	t.Helper()
 	history, err := policies.History(t.Context(), "o", name)
@@ -80,7 +79,7 @@ func TestPolicyIsStoredWithItsVersions(t *testing.T) {
 	}
 }
 
-func TestEarlierContentMakesAVersionAgain(t *testing.T) {
+func TestReturningToEarlierContentCreatesAVersion(t *testing.T) {
 	policies, _, _ := newPolicies(t)
 	putPolicies(t, policies, policyChange("o", "p", "one", 1), policyChange("o", "p", "two", 2), policyChange("o", "p", "one", 3))
 	if versions := storedPolicy(t, policies, "p"); versions != "1 one, 2 two, 3 one" {
@@ -112,7 +111,7 @@ func TestVersionsDoNotGoBackInTime(t *testing.T) {
 	}
 }
 
-func TestPolicyVersionThatWasCutShort(t *testing.T) {
+func TestInterruptedPolicyVersion(t *testing.T) {
 	first := policyChange("o", "p", "one", 1)
 	cut := policyChange("o", "p", "cut", 2)
 	second := policyChange("o", "p", "two", 3)
@@ -204,8 +203,8 @@ func TestHistoriesTakeAConstantNumberOfCommands(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	for name, c := range map[string]struct{ bytes, commands int }{
-		"within a batch":    {1 << 20, 2},
-		"more than a batch": {1 << 10, 0}, // however many
+		"one batch":       {1 << 20, 2},
+		"several batches": {1 << 10, 0}, // 0 is any number
 	} {
 		t.Run(name, func(t *testing.T) {
 			counting.Reset()
@@ -232,7 +231,7 @@ func TestHistoriesTakeAConstantNumberOfCommands(t *testing.T) {
 	}
 }
 
-func TestParsedPoliciesAreKept(t *testing.T) {
+func TestParsedPoliciesAreCached(t *testing.T) {
 	policies, counting, _ := newPolicies(t)
 	const content = "_schema: https://kosli.com/schemas/policy/environment/v1\nartifacts: {provenance: {required: true}}\n"
 	putPolicies(t, policies, policyChange("o", "p", content, 1), policyChange("o", "broken", "- no policy", 1))
@@ -251,7 +250,7 @@ func TestParsedPoliciesAreKept(t *testing.T) {
 	}
 }
 
-func TestLatestVersionsComeInTheOrderOfNames(t *testing.T) {
+func TestLatestVersionsAreInTheOrderOfTheGivenNames(t *testing.T) {
 	policies, _, _ := newPolicies(t)
 	const content = "_schema: https://kosli.com/schemas/policy/environment/v1\n"
 	putPolicies(t, policies, policyChange("o", "a", content, 1), policyChange("o", "b", content, 1), policyChange("o", "a", content+"\n", 2))

@@ -109,7 +109,7 @@ func commandOf(writes []storage.Write) (name string, attributes []slog.Attr) {
 	return writeNames[writes[0].Kind], []slog.Attr{collectionAttr(writes[0].Schema)}
 }
 
-// Ping reports whether the database answers and, after a refused write, whether it takes writes again.
+// Ping reports whether the database answers and, after a refused write, whether it accepts writes again.
 func (d *documents) Ping(ctx context.Context) error {
 	if err := d.Documents.Ping(ctx); err != nil {
 		return err

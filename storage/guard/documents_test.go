@@ -32,7 +32,7 @@ func content(body string) storage.Record {
 }
 
 func TestContentAddressedDocumentsAreVerifiedWhenTheyAreRead(t *testing.T) {
-	b := newBench()
+	b := newFixture()
 	docs := b.Documents(openDocuments(t))
 	good, altered, other := content(`{"a":1}`), content(`{"a":2}`), content(`{"a":3}`)
 	altered.Body = []byte(`{"a":4}`)
@@ -62,7 +62,7 @@ func TestContentAddressedDocumentsAreVerifiedWhenTheyAreRead(t *testing.T) {
 	}
 }
 
-// fullDatabase refuses every write but those that make room.
+// fullDatabase refuses all writes but deletions while it is full.
 type fullDatabase struct {
 	storage.Documents
 	full bool
@@ -82,7 +82,7 @@ func (f *fullDatabase) Write(ctx context.Context, writes ...storage.Write) error
 	return f.Documents.Write(ctx, writes...)
 }
 
-func TestPingOfADatabaseTellsRefusedWritesUntilAProbeIsTaken(t *testing.T) {
+func TestDatabasePingFailsAfterARefusedWriteUntilAProbeSucceeds(t *testing.T) {
 	record := content("{}")
 	for name, write := range map[string]func(ctx context.Context, docs storage.Documents) error{
 		"Insert": func(ctx context.Context, docs storage.Documents) error {
@@ -100,7 +100,7 @@ func TestPingOfADatabaseTellsRefusedWritesUntilAProbeIsTaken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			engine := &fullDatabase{Documents: openDocuments(t), full: true}
-			b := newBench()
+			b := newFixture()
 			docs := b.Documents(engine)
 			must(t, docs.Ping(t.Context()))
 			if err := write(t.Context(), docs); evidence.CodeOf(err) != evidence.Unavailable {
@@ -123,7 +123,7 @@ func TestPingOfADatabaseTellsRefusedWritesUntilAProbeIsTaken(t *testing.T) {
 	}
 }
 
-// countingPuts counts how often documents are put.
+// countingPuts counts the Puts.
 type countingPuts struct {
 	storage.Documents
 	n int
@@ -137,7 +137,7 @@ func (c *countingPuts) Write(ctx context.Context, writes ...storage.Write) error
 }
 
 func TestAFullDatabaseIsProbedAtMostOnceIn5Seconds(t *testing.T) {
-	b := newBench()
+	b := newFixture()
 	full := &fullDatabase{Documents: openDocuments(t), full: true}
 	engine := &countingPuts{Documents: full}
 	docs := b.Documents(engine)
@@ -164,7 +164,7 @@ func TestAFullDatabaseIsProbedAtMostOnceIn5Seconds(t *testing.T) {
 	}
 }
 
-// cutShort ends the context of each document that is put.
+// cutShort cancels the context of each Put.
 type cutShort struct {
 	storage.Documents
 	end context.CancelFunc
@@ -178,9 +178,9 @@ func (c *cutShort) Write(ctx context.Context, writes ...storage.Write) error {
 	return ctx.Err()
 }
 
-func TestProbeThatIsCutShortLeavesTheReason(t *testing.T) {
+func TestCancelledProbeKeepsTheReason(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
-	docs := newBench().Documents(&cutShort{&fullDatabase{Documents: openDocuments(t), full: true}, end})
+	docs := newFixture().Documents(&cutShort{&fullDatabase{Documents: openDocuments(t), full: true}, end})
 	if err := storagetest.Insert(ctx, docs, plain, content("{}")); !errors.Is(err, storage.ErrWriteRefused) {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func (damagedDatabase) Count(context.Context, *storage.Schema, storage.Query) (i
 }
 
 func TestReadsOfADamagedDatabaseAreCounted(t *testing.T) {
-	b := newBench()
+	b := newFixture()
 	docs := b.Documents(damagedDatabase{})
 	if _, err := docs.Get(t.Context(), plain, "a"); !errors.Is(err, storage.ErrDamaged) {
 		t.Errorf("Get returned %v", err)

@@ -23,22 +23,22 @@ import (
 	"attestry/storage/storagetest"
 )
 
-// bench is a guard with what it logs and counts.
-type bench struct {
+// fixture is a guard with its log, clock and metrics.
+type fixture struct {
 	*guard.Guard
 	log     *bytes.Buffer
 	now     time.Time
 	metrics *prometheus.Registry
 }
 
-func newBench() *bench {
-	b := &bench{log: &bytes.Buffer{}, now: time.Unix(1e9, 0), metrics: prometheus.NewRegistry()}
+func newFixture() *fixture {
+	b := &fixture{log: &bytes.Buffer{}, now: time.Unix(1e9, 0), metrics: prometheus.NewRegistry()}
 	b.Guard = guard.New(func() time.Time { return b.now }, slog.New(slog.NewTextHandler(b.log, nil)), b.metrics)
 	return b
 }
 
-// damagedReads is the counter of a store.
-func (b *bench) damagedReads(t *testing.T, store string) float64 {
+// damagedReads returns the counter of damaged reads of a store.
+func (b *fixture) damagedReads(t *testing.T, store string) float64 {
 	t.Helper()
 	families, err := b.metrics.Gather()
 	if err != nil {
@@ -66,16 +66,14 @@ func openFiles(t *testing.T, dir string) storage.Objects {
 func TestGuardedObjectsConform(t *testing.T) {
 	storagetest.Objects(t, func(t *testing.T) storagetest.ObjectStore {
 		dir := t.TempDir()
-		guarded := newBench().Objects(openFiles(t, dir))
+		guarded := newFixture().Objects(openFiles(t, dir))
 		return storagetest.ObjectStore{Objects: guarded, Keys: func() []string { return storagetest.FileKeys(t, dir) }}
 	})
 }
 
-// sizes are those of objects that are kept in memory while they are verified, and
-// of those that are read twice.
+// sizes are of objects that the guard buffers while it verifies them, and of larger ones that it reads twice.
 var sizes = map[string]int{"empty": 0, "short": 1000, "held back": 256 << 10, "one byte more": 256<<10 + 1, "long": 1 << 20}
 
-// ranges are the ways to ask for an object.
 var ranges = map[string]struct{ offset, length int64 }{
 	"all": {0, -1}, "nothing": {0, 0}, "the beginning": {0, 10}, "the end": {900, -1}, "most": {5, 600_000},
 }
@@ -94,7 +92,7 @@ func TestAlteredObjectsAreNeverRead(t *testing.T) {
 				continue
 			}
 			t.Run(size+" with "+alteration, func(t *testing.T) {
-				b, dir := newBench(), t.TempDir()
+				b, dir := newFixture(), t.TempDir()
 				store := b.Objects(openFiles(t, dir))
 				object, err := store.Put(t.Context(), "org", strings.NewReader(strings.Repeat("x", n)), -1)
 				must(t, err)
@@ -116,9 +114,9 @@ func TestAlteredObjectsAreNeverRead(t *testing.T) {
 	}
 }
 
-func TestDamageIsToldToClientsByItsSHA256(t *testing.T) {
+func TestErrorForDamagedObjectNamesItsSHA256(t *testing.T) {
 	dir := t.TempDir()
-	store := newBench().Objects(openFiles(t, dir))
+	store := newFixture().Objects(openFiles(t, dir))
 	object, err := store.Put(t.Context(), "org", strings.NewReader("content"), -1)
 	must(t, err)
 	edit(t, filepath.Join(dir, object.Key), func(b []byte) []byte { return b[1:] })
@@ -129,7 +127,7 @@ func TestDamageIsToldToClientsByItsSHA256(t *testing.T) {
 	}
 }
 
-// changing gives an object unaltered to the first reader only.
+// changing alters an object for all readers but the first.
 type changing struct {
 	storage.Objects
 	second func([]byte) []byte
@@ -145,9 +143,8 @@ func (c *changing) Get(ctx context.Context, key string, offset, length int64) (i
 	return io.NopCloser(bytes.NewReader(c.second(altered))), errors.Join(err, content.Close())
 }
 
-// TestObjectThatChangesWhileItIsSentBreaksOff: the last bytes must not leave, so that
-// nobody takes what was sent for the whole.
-func TestObjectThatChangesWhileItIsSentBreaksOff(t *testing.T) {
+// The last bytes must not be sent, so that no client takes the content for complete.
+func TestReadOfAnObjectThatChangesMeanwhileIsTruncated(t *testing.T) {
 	const size = 1 << 20
 	for name, change := range map[string]func([]byte) []byte{
 		"in its first byte":    func(b []byte) []byte { b[0] ^= 1; return b },
@@ -157,9 +154,9 @@ func TestObjectThatChangesWhileItIsSentBreaksOff(t *testing.T) {
 		"to a longer one":      func(b []byte) []byte { return append(b, 0) },
 		"into an empty object": func([]byte) []byte { return nil },
 	} {
-		for asked, r := range map[string]struct{ offset, length int64 }{"all": {0, -1}, "a range": {1000, 500_000}} {
-			t.Run(name+", "+asked, func(t *testing.T) {
-				b := newBench()
+		for requested, r := range map[string]struct{ offset, length int64 }{"all": {0, -1}, "a range": {1000, 500_000}} {
+			t.Run(name+", "+requested, func(t *testing.T) {
+				b := newFixture()
 				store := b.Objects(&changing{Objects: openFiles(t, t.TempDir()), second: change})
 				object, err := store.Put(t.Context(), "org", strings.NewReader(strings.Repeat("x", size)), -1)
 				must(t, err)
@@ -191,10 +188,10 @@ func (r *refusing) Put(ctx context.Context, scope string, content io.Reader, siz
 	return r.Objects.Put(ctx, scope, content, size)
 }
 
-func TestPingOfAnObjectStoreTellsRefusedWritesUntilAProbeIsTaken(t *testing.T) {
+func TestObjectStorePingFailsAfterARefusedWriteUntilAProbeSucceeds(t *testing.T) {
 	dir := t.TempDir()
 	engine := &refusing{Objects: openFiles(t, dir), full: true}
-	b := newBench()
+	b := newFixture()
 	store := b.Objects(engine)
 	must(t, store.Ping(t.Context()))
 	if _, err := store.Put(t.Context(), "org", strings.NewReader("x"), 1); evidence.CodeOf(err) != evidence.Unavailable {
@@ -243,7 +240,7 @@ func (u *unreadable) Get(context.Context, string, int64, int64) (io.ReadCloser, 
 	return io.NopCloser(content), u.opening
 }
 
-func TestObjectsThatCannotBeReadAreDamagedOrAway(t *testing.T) {
+func TestUnreadableObjectsAreDamagedOrUnavailable(t *testing.T) {
 	for name, test := range map[string]struct {
 		engine  unreadable
 		want    evidence.Code
@@ -255,7 +252,7 @@ func TestObjectsThatCannotBeReadAreDamagedOrAway(t *testing.T) {
 		"a body that is cut off":       {unreadable{reading: storage.Outage(storage.ObjectStore, io.ErrUnexpectedEOF)}, evidence.Unavailable, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench()
+			b := newFixture()
 			store := b.Objects(&test.engine)
 			_, err := store.Get(t.Context(), storage.ObjectKey("org", strings.Repeat("ab", 32)), 0, -1)
 			if evidence.CodeOf(err) != test.want || errors.Is(err, storage.ErrOutage) == (test.damaged > 0) {
@@ -268,8 +265,8 @@ func TestObjectsThatCannotBeReadAreDamagedOrAway(t *testing.T) {
 	}
 }
 
-func TestDirectoryInTheFilesPlaceIsDamage(t *testing.T) {
-	b, dir := newBench(), t.TempDir()
+func TestDirectoryInsteadOfAnObjectFileIsDamage(t *testing.T) {
+	b, dir := newFixture(), t.TempDir()
 	store := b.Objects(openFiles(t, dir))
 	key := storage.ObjectKey("org", strings.Repeat("ab", 32))
 	must(t, os.MkdirAll(filepath.Join(dir, key), 0o700))
@@ -278,16 +275,16 @@ func TestDirectoryInTheFilesPlaceIsDamage(t *testing.T) {
 	}
 }
 
-// keeping denies every deletion.
+// keeping refuses every deletion.
 type keeping struct{ refusing }
 
 func (k *keeping) Delete(context.Context, string) error {
 	return storage.RefuseWrite(storage.ObjectStore, storage.PermissionDenied, errors.New("AccessDenied"))
 }
 
-func TestObjectStoreThatDeniesDeletionsOnlyIsReadyAgain(t *testing.T) {
+func TestObjectStoreThatRefusesOnlyDeletionsIsReady(t *testing.T) {
 	engine := &keeping{refusing{Objects: openFiles(t, t.TempDir()), full: true}}
-	b := newBench()
+	b := newFixture()
 	store := b.Objects(engine)
 	if _, err := store.Put(t.Context(), "org", strings.NewReader("x"), 1); !errors.Is(err, storage.ErrWriteRefused) {
 		t.Fatal(err)

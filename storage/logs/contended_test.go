@@ -16,9 +16,9 @@ import (
 	"attestry/storage/storagetest"
 )
 
-// TestLeavesCommitToWhatProcessesThatContendHaveStored has processes write to one trail at once, on an engine whose
-// batches are cut short when they are refused: what was written of such a batch is written anew, with another time.
-func TestLeavesCommitToWhatProcessesThatContendHaveStored(t *testing.T) {
+// Several processes write to one trail on an engine that does not roll back refused batches. What was already written
+// of such a batch is written again, with another time.
+func TestLeavesOfContendingProcessesMatchTheStoredFacts(t *testing.T) {
 	s := apptest.NewFixture(t)
 	_, _, err := s.PutFlow("org", "flow")
 	s.Must(err)
@@ -29,7 +29,7 @@ func TestLeavesCommitToWhatProcessesThatContendHaveStored(t *testing.T) {
 			for i := range 10 {
 				at := evidence.Seconds(time.Now())
 				scope := recording.Scope{Org: "org", OrgName: "org", Flow: "flow", Trail: "trail", By: "me", At: at}
-				// One that is refused for too much contention is tried again by the client.
+				// A client retries a report that is refused because of contention.
 				_ = store.Recorder.Report(t.Context(), scope, evidence.ArtifactRecord{
 					ID: fmt.Sprint(process, "-", i), Org: "org", Trail: "trail", Name: "api", Fingerprint: apptest.Sha("f1", 64), CreatedAt: at,
 				}, nil)
@@ -37,7 +37,11 @@ func TestLeavesCommitToWhatProcessesThatContendHaveStored(t *testing.T) {
 		})
 	}
 	processes.Wait()
-	for _, stored := range all(t, s.Db, "artifacts") {
+	artifacts := all(t, s.Db, "artifacts")
+	if len(artifacts) == 0 {
+		t.Fatal("no artifact is stored")
+	}
+	for _, stored := range artifacts {
 		leaves, err := logs.New(s.Db, nil).LeavesOf(t.Context(), "org", []string{"artifact/" + stored.ID})
 		if err != nil || len(leaves) != 1 || leaves[0].Hash != translog.Commitment(leaves[0].Salt, stored.Body) {
 			t.Errorf("the leaf of %s is not of what is stored: %v", stored.ID, err)

@@ -23,7 +23,7 @@ const now = 1_800_000_000
 
 func clock() time.Time { return time.Unix(now, 0) }
 
-// commands keeps the batches that reach an engine.
+// commands records the batches sent to an engine.
 type commands struct {
 	storage.Documents
 	batches [][]storage.Write
@@ -80,12 +80,12 @@ func leavesIn(t *testing.T, docs storage.Documents) (leaves []logs.Leaf) {
 	return leaves
 }
 
-// fact is a document of an organization.
+// fact returns a document of the organization acme.
 func fact(id string, revision int64) storage.Record {
 	return storage.Record{ID: id, Revision: revision, Body: fmt.Appendf(nil, `{"org":"acme","id":%q,"revision":%d}`, id, revision)}
 }
 
-func TestFactsGetALeafWithTheSameCommand(t *testing.T) {
+func TestFactAndLeafAreWrittenByOneCommand(t *testing.T) {
 	writes := func(kind storage.WriteKind) func(storage.Documents, *storage.Schema) error {
 		return func(docs storage.Documents, schema *storage.Schema) error {
 			return docs.Write(t.Context(), storage.Write{Kind: kind, Schema: schema, Record: fact("new", 7)})
@@ -93,7 +93,7 @@ func TestFactsGetALeafWithTheSameCommand(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		write func(storage.Documents, *storage.Schema) error
-		// leaves are how many a fact, a fact that is replaced, and what is no fact get.
+		// The numbers of leaves in a collection of immutable facts, of replaceable facts, and of other documents.
 		fact, replaced, other int
 	}{
 		"Insert": {func(docs storage.Documents, schema *storage.Schema) error {
@@ -162,7 +162,7 @@ func TestALeafNamesTheGroupOfItsFact(t *testing.T) {
 	}
 }
 
-func TestALeafIsOfWhatIsStored(t *testing.T) {
+func TestLeafCommitsToTheStoredFact(t *testing.T) {
 	engine, schema := openEngine(t), schemaNamed(t, "artifacts")
 	docs := logs.Facts(engine, clock)
 	must(t, storagetest.Put(t.Context(), docs, schema, fact("a", 1)))
@@ -177,14 +177,14 @@ func TestALeafIsOfWhatIsStored(t *testing.T) {
 	}
 }
 
-func TestARefusedWriteIsNamedByItsPlaceAmongThoseAskedFor(t *testing.T) {
+func TestRefusedWriteHasItsIndexAmongTheCallersWrites(t *testing.T) {
 	for name, c := range map[string]struct {
-		count, taken int
+		count, index int
 		kind         storage.WriteKind
 		reason       error
 	}{
 		"first":                 {3, 0, storage.WriteInsert, storage.ErrExists},
-		"behind leaves":         {3, 2, storage.WriteInsert, storage.ErrExists},
+		"after leaves":          {3, 2, storage.WriteInsert, storage.ErrExists},
 		"in the second command": {1000, 800, storage.WriteInsert, storage.ErrExists},
 		"of a replacement":      {5, 3, storage.WriteReplace, storage.ErrMoved},
 	} {
@@ -194,12 +194,12 @@ func TestARefusedWriteIsNamedByItsPlaceAmongThoseAskedFor(t *testing.T) {
 			for i := range c.count {
 				writes = append(writes, storage.Write{Kind: storage.WriteInsert, Schema: schema, Record: fact(fmt.Sprintf("%04d", i), 1)})
 			}
-			writes[c.taken].Kind, writes[c.taken].Revision = c.kind, 9
-			must(t, storagetest.Insert(t.Context(), engine, schema, writes[c.taken].Record))
+			writes[c.index].Kind, writes[c.index].Revision = c.kind, 9
+			must(t, storagetest.Insert(t.Context(), engine, schema, writes[c.index].Record))
 			err := logs.Facts(engine, clock).Write(t.Context(), writes...)
 			var refused *storage.RefusedWrite
-			if !errors.As(err, &refused) || refused.Index != c.taken || !errors.Is(err, c.reason) {
-				t.Errorf("write %d is refused: %v", c.taken, err)
+			if !errors.As(err, &refused) || refused.Index != c.index || !errors.Is(err, c.reason) {
+				t.Errorf("write %d is refused: %v", c.index, err)
 			}
 			if leaves, facts := leavesIn(t, engine), all(t, engine, "artifacts"); len(leaves) > len(facts) {
 				t.Errorf("%d leaves for %d facts", len(leaves), len(facts))
@@ -208,7 +208,7 @@ func TestARefusedWriteIsNamedByItsPlaceAmongThoseAskedFor(t *testing.T) {
 	}
 }
 
-func TestSingleWritesAreRefusedWithTheReasonAlone(t *testing.T) {
+func TestRefusedSingleWriteReturnsTheBareReason(t *testing.T) {
 	engine, schema := openEngine(t), schemaNamed(t, "environments")
 	docs := logs.Facts(engine, clock)
 	must(t, storagetest.Insert(t.Context(), docs, schema, fact("e", 1)))
@@ -223,8 +223,8 @@ func TestSingleWritesAreRefusedWithTheReasonAlone(t *testing.T) {
 	}
 }
 
-func TestFactsOfALargeBatchStayWithTheirLeaves(t *testing.T) {
-	for name, others := range map[string]int{"facts only": 0, "behind another document": 1} {
+func TestFactsOfALargeBatchAreWrittenWithTheirLeaves(t *testing.T) {
+	for name, others := range map[string]int{"facts only": 0, "after another document": 1} {
 		t.Run(name, func(t *testing.T) {
 			engine, schema := openEngine(t), schemaNamed(t, "artifacts")
 			var writes []storage.Write
@@ -257,7 +257,7 @@ func TestFactsOfALargeBatchStayWithTheirLeaves(t *testing.T) {
 	}
 }
 
-func TestEachVersionOfADocumentThatIsReplacedHasALeafWithItsBytes(t *testing.T) {
+func TestEachVersionOfAReplaceableFactHasALeaf(t *testing.T) {
 	for _, collection := range []string{"environments", "allowlist"} {
 		t.Run(collection, func(t *testing.T) {
 			engine, schema := openEngine(t), schemaNamed(t, collection)
@@ -295,7 +295,7 @@ func TestAFactWithoutAnOrganizationIsNotStored(t *testing.T) {
 	}
 }
 
-func TestManyFactsAreNotAddedWithoutLeaves(t *testing.T) {
+func TestEachOfSeveralAddedFactsGetsALeaf(t *testing.T) {
 	engine := openEngine(t)
 	docs := logs.Facts(engine, clock)
 	must(t, storagetest.Add(t.Context(), docs, schemaNamed(t, "artifacts"), fact("a", 1), fact("b", 1)))

@@ -18,7 +18,7 @@ const noon = 1774872000
 
 var errKilled = errors.New("the process was killed")
 
-// killed is an engine whose n-th write ends a process, before or after it is done.
+// killed is an engine whose n-th write returns errKilled, before or after it is done.
 type killed struct {
 	storage.Documents
 	at, writes int
@@ -41,7 +41,7 @@ func (k *killed) Write(ctx context.Context, writes ...storage.Write) error {
 	return k.around(func() error { return k.Documents.Write(ctx, writes...) })
 }
 
-// storeOld stores facts as a version without logs did.
+// storeOld stores facts without leaves, as versions without logs did.
 func storeOld(t *testing.T, engine storage.Documents, schema *storage.Schema, count int) {
 	t.Helper()
 	for start := 0; start < count; start += storage.MaxMany {
@@ -55,8 +55,8 @@ func storeOld(t *testing.T, engine storage.Documents, schema *storage.Schema, co
 	}
 }
 
-// place gives the fact of an id a place in the log, before all others.
-func place(t *testing.T, engine storage.Documents, id string) logs.Leaf {
+// enterFact commits a fact as the first entry of the log.
+func enterFact(t *testing.T, engine storage.Documents, id string) logs.Leaf {
 	t.Helper()
 	record, err := engine.Get(t.Context(), schemaNamed(t, "artifacts"), id)
 	must(t, err)
@@ -80,7 +80,7 @@ func TestFactsOfEarlierVersionsGetLeavesOnce(t *testing.T) {
 			t.Run(fmt.Sprintf("write %d, after %t", at, after), func(t *testing.T) {
 				engine := openEngine(t)
 				storeOld(t, engine, schema, count)
-				placed := place(t, engine, "01500")
+				entered := enterFact(t, engine, "01500")
 
 				process := &killed{Documents: engine, at: at, after: after}
 				err := logs.New(process, nil).AddExisting(t.Context(), schema, noon)
@@ -94,7 +94,7 @@ func TestFactsOfEarlierVersionsGetLeavesOnce(t *testing.T) {
 				if len(leaves) != count-1 {
 					t.Fatalf("%d leaves", len(leaves))
 				}
-				leaves = slices.Insert(leaves, 1500, placed)
+				leaves = slices.Insert(leaves, 1500, entered)
 				for i, leaf := range leaves {
 					want := fact(fmt.Sprintf("%05d", i), 1)
 					if leaf.ID != want.ID || leaf.At != float64(1000+i) || leaf.Hash != translog.Commitment(leaf.Salt, want.Body) {
@@ -109,7 +109,7 @@ func TestFactsOfEarlierVersionsGetLeavesOnce(t *testing.T) {
 	}
 }
 
-func TestFactsAreLookedForOnce(t *testing.T) {
+func TestExistingFactsAreSearchedOnce(t *testing.T) {
 	engine, schema := openEngine(t), schemaNamed(t, "environments")
 	must(t, storagetest.Insert(t.Context(), engine, schema, fact("e", 1)))
 	for range 2 {

@@ -2,8 +2,8 @@ package logs
 
 import "maps"
 
-// NextOrigin is the origin of the log that continues one.
+// NextOrigin returns the origin of the log that continues another.
 func NextOrigin(of Log, generation int) string { return of.nextOrigin(generation) }
 
-// Collections are the names of all collections whose documents are facts.
+// Collections returns the names of all collections of facts.
 func Collections() func(func(string) bool) { return maps.Keys(kinds) }

@@ -30,7 +30,7 @@ func (l *Logs) VersionNames(ctx context.Context, org, kind string, documents []s
 // blocksAtOnce bounds the blocks, of up to 256 leaves, that are in memory at once.
 const blocksAtOnce = 32
 
-// Indexed returns the leaves of an organization that have an index in the log among names, kind/id, in their order.
+// Indexed returns the leaves of names, kind/id, that have an index in the log of an organization, in that order.
 func (l *Logs) Indexed(ctx context.Context, org string, names []string) ([]Leaf, error) {
 	found := map[string]Leaf{}
 	err := l.findIndexed(ctx, org, names, found)
@@ -53,7 +53,7 @@ func (l *Logs) HasFact(ctx context.Context, org, kind, id string) (has bool, err
 	return has, err
 }
 
-// LeavesOf returns the leaves of an organization that exist among names, kind/id, in their order.
+// LeavesOf returns the leaves of names, kind/id, that an organization has, pending ones too, in that order.
 func (l *Logs) LeavesOf(ctx context.Context, org string, names []string) ([]Leaf, error) {
 	found := map[string]Leaf{}
 	missing := func(name string) bool { return found[name].Org == "" }
@@ -162,7 +162,7 @@ func collectionOf(kind string) string {
 	return ""
 }
 
-// eachRecord calls yield with the documents of a collection that exist, in the order of their ids.
+// eachRecord calls yield with the documents of a collection that exist among ids, in that order.
 func (l *Logs) eachRecord(ctx context.Context, schema *storage.Schema, ids []string, yield func(*storage.Record) error) error {
 	for records := storage.RecordsByID(l.docs, schema, ids); records.More(); {
 		batch, err := records.Next(ctx, factBytes)

@@ -42,7 +42,7 @@ func TestFactsAreReadByTheirLeaves(t *testing.T) {
 	}
 }
 
-func TestNamesOfPresentVersionsAreThoseOfTheirLeaves(t *testing.T) {
+func TestNamesOfCurrentVersionsMatchTheirLeaves(t *testing.T) {
 	s := apptest.NewFixture(t)
 	record(t, s)
 	for kind, document := range map[string]string{"environment": "env", "allowance": "env/" + apptest.Sha("f1", 64)} {
@@ -93,7 +93,7 @@ func TestTheLastCheckpointBeforeATimeIsFound(t *testing.T) {
 	}
 }
 
-func TestFactsAreKnownBeforeTheyHaveAPlace(t *testing.T) {
+func TestPendingFactsAreFoundBeforeTheyAreIndexed(t *testing.T) {
 	s := apptest.NewFixture(t)
 	record(t, s)
 	reader := s.Logs

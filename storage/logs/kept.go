@@ -38,8 +38,8 @@ func (k *Kept) replaces(other *Kept) bool {
 	return k.Generation > other.Generation || k.Generation == other.Generation && k.Size > other.Size
 }
 
-// Keep stores a checkpoint of an organization's log in the object store, and deletes the one with the key replaced, unless that
-// is "". It returns the key.
+// Keep stores a checkpoint of an organization's log in the object store and returns its key. It deletes the object with
+// the key replaced, unless that is "".
 func (l *Logs) Keep(ctx context.Context, org string, kept *Kept, replaced string) (string, error) {
 	content, err := json.Marshal(kept)
 	if err != nil {
@@ -94,8 +94,8 @@ func (l *Logs) readKept(ctx context.Context, key string) (found Kept, err error)
 	return found, err
 }
 
-// CheckConsistent compares a log with its last checkpoint in the object store. It returns why the log must not be
-// continued, "" if it may be: each published checkpoint must be consistent with all later ones.
+// CheckConsistent returns why a log must not be continued, "" if it may be: it is inconsistent with its last checkpoint
+// in the object store, or the database may lack later ones (Log.Restored). Published checkpoints must be consistent.
 func (l *Logs) CheckConsistent(ctx context.Context, log *Log, last Kept) (string, error) {
 	switch {
 	case last.Note == "" || last.Generation < log.Generation:

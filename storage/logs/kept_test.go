@@ -19,8 +19,8 @@ func (o retainedObjects) List(ctx context.Context, after string, _ int) ([]stora
 
 func (retainedObjects) Delete(context.Context, string) error { return storage.ErrRetained }
 
-// TestLastCheckpointIsFoundAmongManyThatAreRetained keeps more checkpoints of each organization than one page lists.
-func TestLastCheckpointIsFoundAmongManyThatAreRetained(t *testing.T) {
+// TestLastCheckpointIsFoundAmongManyRetainedOnes keeps more checkpoints of each organization than one page lists.
+func TestLastCheckpointIsFoundAmongManyRetainedOnes(t *testing.T) {
 	const last = 9
 	s := apptest.NewFixture(t)
 	repository := logs.New(s.Docs, retainedObjects{s.Objs})

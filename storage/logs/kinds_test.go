@@ -63,7 +63,7 @@ func record(t *testing.T, s *apptest.Fixture) {
 	s.Must(err)
 }
 
-func TestEachFactThatIsRecordedHasOneLeaf(t *testing.T) {
+func TestEachRecordedFactHasOneLeaf(t *testing.T) {
 	s := apptest.NewFixture(t)
 	record(t, s)
 	leaves := leavesIn(t, s.Db)
@@ -91,7 +91,7 @@ func TestEachFactThatIsRecordedHasOneLeaf(t *testing.T) {
 	}
 }
 
-func TestAFactWhoseLeafWasCutOffGetsItWhenItIsSentAgain(t *testing.T) {
+func TestFactWithoutALeafGetsOneWhenItIsSentAgain(t *testing.T) {
 	for at, died := 1, true; died; at++ {
 		s := apptest.NewFixture(t)
 		change := governance.Change{Org: "org", Name: "policy", By: "me", At: 103, Content: []byte("content")}
@@ -137,8 +137,8 @@ func TestFactsWithoutALeafAreFound(t *testing.T) {
 	}
 }
 
-// TestTheReconcilerAddsTheLeavesThatWereCutOff kills a process at each write of what a pipeline reports.
-func TestTheReconcilerAddsTheLeavesThatWereCutOff(t *testing.T) {
+// The process is killed after each of the writes of an artifact, an attestation and an approval.
+func TestReconcilerAddsMissingLeaves(t *testing.T) {
 	for at, died := 1, true; died; at++ {
 		s := apptest.NewFixture(t)
 		flow, _, err := s.PutFlow("org", "flow")
@@ -160,7 +160,7 @@ func TestTheReconcilerAddsTheLeavesThatWereCutOff(t *testing.T) {
 		for _, name := range []string{"artifacts", "attestations", "approvals"} {
 			facts += len(all(t, s.Db, name))
 		}
-		if leaves := leavesIn(t, s.Db); len(leaves) != facts {
+		if leaves := leavesIn(t, s.Db); len(leaves) != facts || !died && facts != 3 {
 			t.Errorf("write %d: %d leaves of %d facts", at, len(leaves), facts)
 		}
 	}

@@ -183,7 +183,7 @@ func lost(after int64, err error) error {
 	return storage.Damaged(fmt.Sprintf("Entries of the log behind entry %d are lost", after), err)
 }
 
-// Entries returns the entries of a log with positions, from 0, in [from, to), which must be in one bundle.
+// Entries returns the entries of a log at the positions [from, to), counted from 0: the beginning of a bundle.
 func (l *Logs) Entries(ctx context.Context, log *Log, from, to int64) ([][]byte, error) {
 	blocks, _, err := l.blocks.Find(ctx, storage.Query{
 		Index: "first", Equal: []any{log.Org}, From: &storage.Bound{Value: from}, To: &storage.Bound{Value: to, Exclusive: true}, Limit: translog.Width,

@@ -43,7 +43,7 @@ func (l *Logs) list(ctx context.Context, after, org string, limit int) ([]Leaf, 
 	return leaves, nil
 }
 
-// DropIndexed returns the leaves that are not in the log, each once, and deletes the others from the pending ones.
+// DropIndexed returns the leaves that are not in the log, each once, and deletes the others from the pending leaves.
 func (l *Logs) DropIndexed(ctx context.Context, leaves []Leaf) ([]Leaf, error) {
 	indexed, err := l.locations.GetMany(ctx, storage.Map(leaves, func(leaf Leaf) string { return leaf.key() }))
 	if err != nil {

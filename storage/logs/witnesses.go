@@ -23,7 +23,7 @@ type Witness struct {
 	Retry  float64 `json:"retry,omitempty"`
 }
 
-// Consistency proves that the last checkpoint of a log has all entries of an earlier one of a size. That of 0 needs no proof.
+// Consistency proves that a log's last checkpoint has all entries of an earlier one of a size; 0 needs no proof.
 func (l *Logs) Consistency(ctx context.Context, log *Log, size int64) ([]tlog.Hash, error) {
 	checkpoint, err := translog.ParseCheckpoint(log.Checkpoint)
 	if err != nil || size == 0 {

@@ -20,7 +20,7 @@ func TestWritesAreMajorityAndJournaledWhateverTheURISays(t *testing.T) {
 	}
 }
 
-// TestConnectionsInUseAreCounted has the events of a pool with two connections, of which one comes back.
+// The events check out two connections and return one.
 func TestConnectionsInUseAreCounted(t *testing.T) {
 	for uri, want := range map[string]int{"mongodb://127.0.0.1/": 100, "mongodb://127.0.0.1/?maxPoolSize=7": 7} {
 		settings, err := clientOptions(Options{URI: uri})
@@ -28,11 +28,11 @@ func TestConnectionsInUseAreCounted(t *testing.T) {
 			t.Fatal(err)
 		}
 		db := &DB{maxConnections: int(*settings.MaxPoolSize)}
-		for _, what := range []string{
+		for _, kind := range []string{
 			event.ConnectionCreated, event.ConnectionReady, event.ConnectionCheckedOut, event.ConnectionCheckedOut,
 			event.ConnectionCheckOutFailed, event.ConnectionCheckedIn, event.ConnectionClosed,
 		} {
-			db.countConnections(&event.PoolEvent{Type: what})
+			db.countConnections(&event.PoolEvent{Type: kind})
 		}
 		if inUse, most := db.Connections(); inUse != 1 || most != want {
 			t.Errorf("%s: %d of %d connections are in use", uri, inUse, most)

@@ -16,8 +16,8 @@ import (
 	"attestry/storage/storagetest"
 )
 
-// serverURI is the server to test with. FerretDB 1.24 needs maxPoolSize=1: it
-// loses updates, or hangs, when several connections write.
+// serverURI is the environment variable with the URI of the server. FerretDB 1.24 needs maxPoolSize=1: it loses
+// updates, or hangs, when several connections write.
 const serverURI = "ATTESTRY_TEST_MONGODB"
 
 func server(t *testing.T) string {
@@ -67,7 +67,7 @@ func TestDocuments(t *testing.T) {
 	})
 }
 
-func TestMissingIndexesAreLeftMissingIfWanted(t *testing.T) {
+func TestLeaveIndexesCreatesNoIndexes(t *testing.T) {
 	uri, name := server(t), newDatabase(t)
 	schema := &storage.Schema{Name: "things", Fields: []string{"org", "time"}, Indexes: []storage.Index{
 		{Name: "time", Fields: []string{"org", "time"}}, {Name: "org", Fields: []string{"org"}},

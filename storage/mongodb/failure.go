@@ -34,8 +34,8 @@ func explainWrite(err error) error {
 	return err
 }
 
-// outageCodes are the server's error codes for passing faults, and those that an operator mends: elections, shutdowns,
-// time limits of the server, a full disk, wrong credentials.
+// outageCodes are the server's error codes for temporary faults and those that an operator repairs: elections,
+// shutdowns, time limits of the server, a full disk, wrong credentials.
 var outageCodes = []int{
 	6, 7, 89, 9001, 202, 262, // HostUnreachable, HostNotFound, NetworkTimeout, SocketException, NetworkInterfaceExceededTimeLimit, ExceededTimeLimit
 	91, 11600, 11601, 11602, // ShutdownInProgress, InterruptedAtShutdown, Interrupted, InterruptedDueToReplStateChange
@@ -49,8 +49,8 @@ var outageCodes = []int{
 // deadlineMargin is longer than a round trip to the server.
 const deadlineMargin = time.Second
 
-// command runs a command within commandTimeout and marks outages. Because of commandTimeout, a server that never
-// answers is an outage; the caller's deadline would be none.
+// command runs a command within commandTimeout and marks outages. No answer within commandTimeout is an outage. No
+// answer before an earlier deadline of the caller is none.
 func command(ctx context.Context, run func(context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
@@ -69,8 +69,8 @@ func command(ctx context.Context, run func(context.Context) error) error {
 	}
 }
 
-// deadlineReached reports whether the caller's deadline is the cause of a timeout. The server and the driver end a command
-// about a round trip before it.
+// deadlineReached reports whether the caller's deadline is the cause of a timeout. The server and the driver end a
+// command about a round trip before it.
 func deadlineReached(ctx context.Context) bool {
 	deadline, limited := ctx.Deadline()
 	return limited && time.Until(deadline) <= deadlineMargin

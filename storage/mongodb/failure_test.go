@@ -10,7 +10,7 @@ import (
 	"attestry/storage"
 )
 
-// failures are the forms in which a command tells a code of the server.
+// failures returns the kinds of errors in which the driver reports a code of the server.
 func failures(code int) map[string]error {
 	one := mongo.WriteError{Code: code}
 	return map[string]error{
@@ -42,7 +42,7 @@ func TestServerThatRefusesWritesIsUnavailableWithItsReason(t *testing.T) {
 	}
 }
 
-func TestOtherFailuresOfWritesStayWhatTheyAre(t *testing.T) {
+func TestOtherWriteErrorsAreReturnedUnchanged(t *testing.T) {
 	for form, failure := range failures(duplicateKey) {
 		if err := explainWrite(failure); !mongo.IsDuplicateKeyError(err) {
 			t.Errorf("%s became %v", form, err)

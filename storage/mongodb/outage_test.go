@@ -14,7 +14,7 @@ import (
 	"attestry/storage/storagetest"
 )
 
-func TestServerOutOfReachIsAnOutage(t *testing.T) {
+func TestUnreachableServerIsAnOutage(t *testing.T) {
 	schema := &storage.Schema{Name: "things"}
 	db, err := Open(t.Context(), Options{
 		URI:      "mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=50",
@@ -23,7 +23,7 @@ func TestServerOutOfReachIsAnOutage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
+	t.Cleanup(func() { db.Close() })
 	db.declared[schema.Name] = true
 	record := storage.Record{ID: "a", Revision: 1, Body: []byte("{}")}
 	for name, run := range map[string]func() error{
@@ -45,7 +45,7 @@ func TestServerOutOfReachIsAnOutage(t *testing.T) {
 	}
 }
 
-func TestErrorsOfTheServerAreToldFromOutages(t *testing.T) {
+func TestOutagesAreDistinguishedFromOtherErrors(t *testing.T) {
 	late := func() (context.Context, context.CancelFunc) { return context.WithTimeout(t.Context(), time.Hour) }
 	later := func() (context.Context, context.CancelFunc) { return context.WithTimeout(t.Context(), 20*time.Second) }
 	soon := func() (context.Context, context.CancelFunc) { return context.WithTimeout(t.Context(), time.Second) }
@@ -93,13 +93,11 @@ func TestErrorsOfTheServerAreToldFromOutages(t *testing.T) {
 	}
 }
 
-// TestErrorsThatTheDriverRetriesAreOutages asks the driver about every code of the
-// server.
 func TestErrorsThatTheDriverRetriesAreOutages(t *testing.T) {
 	retried := 0
 	for code := range int32(20_000) {
-		asked := driver.Error{Code: code}
-		if !asked.RetryableRead() && !asked.NotPrimary() && !asked.NodeIsRecovering() {
+		failure := driver.Error{Code: code}
+		if !failure.RetryableRead() && !failure.NotPrimary() && !failure.NodeIsRecovering() {
 			continue
 		}
 		retried++

@@ -16,8 +16,8 @@ import (
 	"attestry/storage/storagetest"
 )
 
-// proxy stands between the engine and the server, and can cut connections after
-// a command has reached the server and before its answer has come back.
+// proxy forwards connections to the server. While cutting is set, it closes them after a command has reached the server
+// and before the reply is forwarded.
 type proxy struct {
 	listener net.Listener
 	server   string
@@ -86,7 +86,7 @@ func (p *proxy) close() {
 	p.copying.Wait()
 }
 
-// through returns the URI of the server by way of the proxy.
+// through returns the URI of the server with the address of the proxy.
 func through(t *testing.T, p *proxy, uri string) string {
 	t.Helper()
 	u, err := url.Parse(uri)
@@ -99,7 +99,7 @@ func through(t *testing.T, p *proxy, uri string) string {
 	return u.String()
 }
 
-func TestConnectionCutInACommandIsAnErrorAndHeals(t *testing.T) {
+func TestConnectionCutDuringACommandIsAnErrorAndRecovers(t *testing.T) {
 	uri := server(t)
 	u, err := url.Parse(uri)
 	if err != nil {

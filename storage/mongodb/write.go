@@ -47,8 +47,8 @@ func (db *DB) Write(ctx context.Context, writes ...storage.Write) error {
 	return nil
 }
 
-// runLength is how many of the first writes one command can do: those to one collection, up to a replacement, which is
-// the last as the server does not refuse one that finds nothing at the expected revision.
+// runLength is how many of the first writes one command can do: those to one collection, or a check alone. A
+// replacement is the last, as the server does not refuse one that finds nothing at the expected revision.
 func runLength(writes []storage.Write) int {
 	for i := range writes {
 		switch {

@@ -18,7 +18,7 @@ type state string
 const (
 	// live is the current name of a thing.
 	live state = ""
-	// former is a former name of a thing. It refers to it until another thing takes the name.
+	// former is a former name of a thing. It still refers to the thing until another one takes the name.
 	former state = "former"
 	// archived is the name of an archived thing. It is free, and kept only for the text of the 404.
 	archived state = "archived"
@@ -30,7 +30,7 @@ const Attempts = 5
 // ErrBusy reports that a name kept changing during a request. It may be tried again.
 var ErrBusy = evidence.NewError(evidence.Conflict, "The name is being changed by another request, please try again")
 
-// errRenamed reports that a thing no longer has the name by which it was found.
+// errRenamed reports that a thing was renamed or archived since it was found by its name.
 var errRenamed = errors.New("the name has changed")
 
 // Entry is a name of a thing in an organization. It is stored before the thing and contains it until that is stored. So
@@ -142,7 +142,7 @@ func (n *registry[T]) ResolveMany(ctx context.Context, org string, names []strin
 	return resolved, nil
 }
 
-// get returns the entry of a name after finishing what is unfinished.
+// get returns the entry of a name. It first finishes a creation, renaming or archiving that has begun.
 func (n *registry[T]) get(ctx context.Context, id string) (storage.Versioned[Entry], error) {
 	for range Attempts {
 		entry, err := n.entries.GetVersioned(ctx, id)
@@ -207,7 +207,7 @@ func (n *registry[T]) Put(ctx context.Context, fresh T, change func(*T) error) (
 	return fresh, false, ErrBusy
 }
 
-// change changes the thing of an entry; errRenamed means that it has another name by now.
+// change changes the thing of an entry, or returns errRenamed.
 func (n *registry[T]) change(ctx context.Context, entry Entry, change func(*T) error) (T, error) {
 	return n.kind.Things.Update(ctx, entry.ID, func(thing *T) error {
 		if described := n.kind.Describe(thing); described.Archived || described.Name != entry.Name {

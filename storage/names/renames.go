@@ -83,8 +83,8 @@ func (n *registry[T]) finishRename(ctx context.Context, entry Entry) error {
 	return n.endChange(ctx, entry, live)
 }
 
-// demote makes a name a former one if its thing has another name. The thing is read after the entry. If it gets the
-// name back meanwhile, the entry is changed first, so that Replace is refused.
+// demote makes a name a former one if its thing has another name, or none. The thing is read after the entry. If it
+// gets the name back meanwhile, the entry is changed first, so that Replace is refused.
 func (n *registry[T]) demote(ctx context.Context, entry Entry) error {
 	for range Attempts {
 		known, err := n.entries.GetVersioned(ctx, entry.key())
@@ -151,7 +151,7 @@ func (n *registry[T]) Archive(ctx context.Context, org, name string, at float64)
 	return ErrBusy
 }
 
-// finishArchive finishes archiving. Former names are archived again after the thing, which may have been renamed.
+// finishArchive finishes archiving. Other names are archived again after the thing, in case it was renamed meanwhile.
 func (n *registry[T]) finishArchive(ctx context.Context, entry Entry) error {
 	if err := n.archiveOthers(ctx, entry); err != nil {
 		return err

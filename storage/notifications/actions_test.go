@@ -24,7 +24,7 @@ func put(t *testing.T, actions *notifications.Actions, action notification.Actio
 	}
 }
 
-func TestActionsThatAreStoredAtOnceGetNumbersOfTheirOwn(t *testing.T) {
+func TestSimultaneouslyStoredActionsGetDistinctNumbers(t *testing.T) {
 	docs := openEngine(t)
 	var group sync.WaitGroup
 	for i := range 32 {
@@ -68,7 +68,7 @@ func TestAChangeThatFailsStoresNothing(t *testing.T) {
 	}
 }
 
-func TestRecentActionsAreReadTwiceASecond(t *testing.T) {
+func TestRecentActionsAreCachedForHalfASecond(t *testing.T) {
 	docs := openEngine(t)
 	now := time.Unix(1000, 0)
 	mine := notifications.NewActions(docs, func() time.Time { return now })

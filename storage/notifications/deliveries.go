@@ -12,7 +12,7 @@ import (
 
 var deliverySchema = storage.NewSchema("deliveries",
 	storage.Index{Name: "action", Fields: []string{"org", "action", "time"}},
-	// Only deliveries that wait for an attempt have due, only the others have settled.
+	// Only pending deliveries have due, only the others have settled, the time of their creation.
 	storage.Index{Name: "due", Fields: []string{"due"}, Required: "due"},
 	storage.Index{Name: "settled", Fields: []string{"settled"}, Required: "settled"},
 	storage.StageIndex,

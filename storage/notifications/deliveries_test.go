@@ -12,7 +12,7 @@ import (
 	"attestry/storage/notifications"
 )
 
-// delivery is one of an action to first, made at a time.
+// delivery returns a delivery of an action to the target first.
 func delivery(number int64, notice string, at float64) notification.Delivery {
 	return notification.NewDelivery("org", number, &first, notification.Notice{ID: notice}, at, 0)
 }
@@ -24,7 +24,7 @@ func add(t *testing.T, deliveries *notifications.Deliveries, all ...notification
 	}
 }
 
-// notices are the ids of the notices of deliveries.
+// notices lists the ids of the notices of deliveries.
 func notices(t *testing.T, found *storage.Batches[notification.Delivery]) string {
 	t.Helper()
 	var ids []string
@@ -62,7 +62,7 @@ func TestDeliveriesAreListedNewestFirst(t *testing.T) {
 	}
 }
 
-func TestDueDeliveriesAreThoseThatArePending(t *testing.T) {
+func TestOnlyPendingDeliveriesAreDue(t *testing.T) {
 	deliveries := notifications.NewDeliveries(openEngine(t))
 	settled := delivery(1, "settled", 1)
 	settled.GiveUp(2, "no")
@@ -111,7 +111,7 @@ func TestADeliveryIsReplacedAtItsRevisionOnly(t *testing.T) {
 	}
 }
 
-func TestSettledDeliveriesAreRemoved(t *testing.T) {
+func TestFinishedDeliveriesAreRemoved(t *testing.T) {
 	deliveries := notifications.NewDeliveries(openEngine(t))
 	old, recent := delivery(1, "old", 10), delivery(1, "recent", 30)
 	old.GiveUp(11, "no")

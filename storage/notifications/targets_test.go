@@ -15,7 +15,7 @@ var (
 	action = notification.Action{Number: 4, Targets: []notification.Target{first, second, first}}
 )
 
-// states are those of action.
+// states returns the states of the targets of action.
 func states(t *testing.T, targets *notifications.Targets) map[notifications.TargetKey]notification.TargetState {
 	t.Helper()
 	found, err := targets.States(t.Context(), "org", action)
@@ -62,7 +62,7 @@ func TestRemovedTargetsLoseTheirState(t *testing.T) {
 	}
 }
 
-func TestSwitchingOnLeavesTheOthersAlone(t *testing.T) {
+func TestSwitchOnDoesNotChangeOtherTargets(t *testing.T) {
 	docs := openEngine(t)
 	targets := notifications.NewTargets(docs)
 	update(t, targets, first, func(s *notification.TargetState) { s.FailingSince, s.SwitchedOffAt, s.LastFailureAt = 1, 2, 2 })

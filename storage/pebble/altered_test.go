@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	// alteredStep is the distance of the bytes that are altered, one at a time.
+	// alteredStep is the distance between altered bytes; each copy has one of them.
 	alteredStep = 97
-	// alteredShort is how many of them are in a short test, besides those in zeros.
+	// alteredShort is the number of altered bytes with -short, without those in the zeros of logs.
 	alteredShort = 100
-	// zeroStep is the distance behind the end of a log, where it is filled with zeros.
+	// zeroStep is the distance between altered bytes in the zeros at the end of a log.
 	zeroStep      = 97 * 61
 	zeroStepShort = zeroStep * 12
 )
@@ -31,16 +31,16 @@ const (
 // damage is one change of one file.
 type damage struct {
 	file, change string
-	// content is that of the file instead, nil if it is removed.
+	// content returns the new content of the file; nil removes the file.
 	content func(before []byte) []byte
-	// whole is up to which group all records must be there.
+	// whole is the last group whose records must all be stored.
 	whole uint64
 }
 
-// TestDamageIsNeverSilent alters databases that were killed under load, and starts each. Every record
-// must be there, or the start must be refused with the name of what is damaged, or a read must answer with
-// an error. Only of the newest log may the end be missing: with an altered byte the last group of
-// writes, and if it is cut or gone, what was acknowledged after the file that says so was written.
+// TestDamageIsNeverSilent damages copies of databases whose process was killed under load, and opens each. Every record
+// must be stored, or Open must fail with the name of the damaged file, or a read must report the damage. Only the end
+// of the newest log may be missing: the last group of writes if a byte is altered; if the log is cut or removed, the
+// groups that were acknowledged after the file of acknowledged groups was written.
 func TestDamageIsNeverSilent(t *testing.T) {
 	former := slog.Default()
 	slog.SetDefault(slog.New(slog.DiscardHandler))
@@ -62,7 +62,7 @@ func TestDamageIsNeverSilent(t *testing.T) {
 	}
 }
 
-// startEach starts the database with each damage.
+// startEach opens a copy of the database for each damage.
 func (k *killed) startEach(t *testing.T, files map[string][]byte) {
 	t.Helper()
 	all := k.damages(files)
@@ -109,7 +109,7 @@ func sizesOf(files map[string][]byte) (sizes []string) {
 // usedOf returns how many bytes a file has without the zeros at its end.
 func usedOf(content []byte) int { return len(bytes.TrimRight(content, "\x00")) }
 
-// damages returns all changes, or with -short a part of them.
+// damages returns all damages to test, or with -short a part of them.
 func (k *killed) damages(files map[string][]byte) (all []damage) {
 	newest := ""
 	bytesUsed := 0
@@ -149,7 +149,7 @@ func (k *killed) damages(files map[string][]byte) (all []damage) {
 	return all
 }
 
-// start opens a copy of the database with one damage, and checks what is in it.
+// start opens a copy of the database with one damage, checks its records, and reports whether Open refused it.
 func (k *killed) start(t *testing.T, files map[string][]byte, one damage) (refused bool) {
 	folder, err := os.MkdirTemp(filepath.Dir(k.folder), "copy")
 	if err != nil {
@@ -175,7 +175,8 @@ func (k *killed) start(t *testing.T, files map[string][]byte, one damage) (refus
 	return false
 }
 
-// copyTo makes a copy. Pebble changes no file that it finds, so files are shared, except for the one it locks.
+// copyTo copies the database with one damage. Pebble does not change existing files, so the others are hard links,
+// except for the file that it locks.
 func (k *killed) copyTo(folder string, files map[string][]byte, one damage) error {
 	for name := range files {
 		copied := filepath.Join(folder, name)
@@ -196,8 +197,8 @@ func (k *killed) copyTo(folder string, files map[string][]byte, one damage) erro
 	return nil
 }
 
-// namedIn reports whether a refusal names what is damaged. Pebble names a table by its number, and of a
-// log or a marker that is gone only the kind is known.
+// namedIn reports whether an error names the damaged file. Pebble names a table by its number. Of a missing log or
+// marker only the kind is known.
 func (d damage) namedIn(message string) bool {
 	name := strings.TrimSuffix(d.file, ".sst")
 	if kind := strings.SplitN(name, ".", 3); kind[0] == "marker" {
@@ -206,7 +207,7 @@ func (d damage) namedIn(message string) bool {
 	return strings.Contains(message, name) || wal.Is(name) && strings.Contains(message, "(*.log)")
 }
 
-// check reads all records that were acknowledged with a group: each must be there, or be damaged.
+// check reads all acknowledged records: those of groups up to whole must be stored, unless the read reports damage.
 func (k *killed) check(t *testing.T, db *DB, whole uint64) error {
 	for id, groups := range k.acknowledged {
 		switch record, err := db.Get(t.Context(), plainSchema(), id); {

@@ -12,7 +12,7 @@ import (
 	"attestry/storage"
 )
 
-func TestBodiesStoredApartComeBackAsTheyWere(t *testing.T) {
+func TestSeparatelyStoredBodiesAreReadUnchanged(t *testing.T) {
 	random := make([]byte, 3*inlineLimit)
 	source := rand.NewChaCha8([32]byte{1})
 	if _, err := source.Read(random); err != nil {
@@ -43,19 +43,19 @@ func TestBodiesStoredApartComeBackAsTheyWere(t *testing.T) {
 	}
 }
 
-func TestBodiesThatAreNotWhatTheirRecordTellsAreDamaged(t *testing.T) {
+func TestBodiesThatContradictTheirRecordAreDamaged(t *testing.T) {
 	whole := bytes.Repeat([]byte("a"), 2*inlineLimit)
 	packed := s2.Encode(nil, whole)
 	for name, stored := range map[string]struct {
 		stored []byte
 		body   body
 	}{
-		"cut off":                 {whole[1:], body{place: bodyApart, size: len(whole)}},
-		"of another size":         {packed, body{place: bodyCompressed, size: len(whole) - 1}},
-		"cut off, compressed":     {packed[:len(packed)-1], body{place: bodyCompressed, size: len(whole)}},
-		"empty, compressed":       {nil, body{place: bodyCompressed, size: len(whole)}},
-		"of an enormous size":     {[]byte{0xff, 0xff, 0xff, 0xff, 0x0f}, body{place: bodyCompressed, size: len(whole)}},
-		"not compressed as it is": {whole, body{place: bodyCompressed, size: len(whole)}},
+		"cut off":             {whole[1:], body{place: bodyApart, size: len(whole)}},
+		"of another size":     {packed, body{place: bodyCompressed, size: len(whole) - 1}},
+		"cut off, compressed": {packed[:len(packed)-1], body{place: bodyCompressed, size: len(whole)}},
+		"empty, compressed":   {nil, body{place: bodyCompressed, size: len(whole)}},
+		"of an enormous size": {[]byte{0xff, 0xff, 0xff, 0xff, 0x0f}, body{place: bodyCompressed, size: len(whole)}},
+		"not compressed":      {whole, body{place: bodyCompressed, size: len(whole)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got, err := unpackBody(stored.stored, stored.body); !errors.Is(err, errValue) {
@@ -65,8 +65,8 @@ func TestBodiesThatAreNotWhatTheirRecordTellsAreDamaged(t *testing.T) {
 	}
 }
 
-// TestManyKeysAreFoundLikeFew reads and writes more documents at once than are looked up one by
-// one, with bodies in all places.
+// TestManyKeysAreFoundLikeFew reads and writes more documents at once than are looked up one by one, with inline,
+// compressed and separately stored bodies.
 func TestManyKeysAreFoundLikeFew(t *testing.T) {
 	const n = 4 * manyKeys
 	db, _ := openFaulty(t)

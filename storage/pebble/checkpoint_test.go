@@ -56,9 +56,8 @@ func TestCheckpointIsACopyOfTheRunningDatabase(t *testing.T) {
 	must(t, storagetest.Insert(t.Context(), copied, plainSchema(), plain("only in the copy")))
 }
 
-// TestCheckpointIsClosedToOthersFromTheBeginning looks at the folder whenever a file is made
-// in it, in a parent that others may enter.
-func TestCheckpointIsClosedToOthersFromTheBeginning(t *testing.T) {
+// TestCheckpointFolderIsPrivateFromTheBeginning checks the mode of the folder whenever a file is created.
+func TestCheckpointFolderIsPrivateFromTheBeginning(t *testing.T) {
 	db, disk := openFaulty(t)
 	must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("a")))
 	folder := filepath.Join(t.TempDir(), "copy")
@@ -87,8 +86,9 @@ func TestCheckpointIsClosedToOthersFromTheBeginning(t *testing.T) {
 	}
 }
 
-// TestCheckpointThatCannotBeWrittenFailsAlone refuses to write one file of the copy after another, as a full disk does.
-func TestCheckpointThatCannotBeWrittenFailsAlone(t *testing.T) {
+// TestFailedCheckpointDoesNotAffectTheDatabase fails operations on files of the copy, as a full disk does. Writes to
+// the database must go on.
+func TestFailedCheckpointDoesNotAffectTheDatabase(t *testing.T) {
 	for name, refused := range map[string]struct{ operation, suffix string }{
 		"its log is not made":       {opCreate, ".log"},
 		"its log is not written":    {opWrite, ".log"},

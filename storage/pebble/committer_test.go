@@ -22,7 +22,7 @@ func (db *DB) commandFor(t *testing.T, ctx context.Context, writes ...storage.Wr
 	return c
 }
 
-func TestRefusedCommandLeavesTheOthersOfItsGroup(t *testing.T) {
+func TestRefusedCommandDoesNotAffectItsGroup(t *testing.T) {
 	db, _ := openFaulty(t)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -55,16 +55,16 @@ func TestRefusedCommandLeavesTheOthersOfItsGroup(t *testing.T) {
 	mustHave(t, db, "a", "b")
 }
 
-func TestCommandThatPanicsLeavesTheOthersOfItsGroup(t *testing.T) {
+func TestPanickingCommandDoesNotAffectItsGroup(t *testing.T) {
 	db, _ := openFaulty(t)
 	insert := func(id string) *command {
 		return db.commandFor(t, t.Context(), storage.Write{Kind: storage.WriteInsert, Record: plain(id)})
 	}
 	newCommitter(db).commit([]*command{insert("old")})
-	poisonous := db.commandFor(t, t.Context(), storage.Write{Kind: storage.WriteInsert, Record: plain("half")},
+	panicking := db.commandFor(t, t.Context(), storage.Write{Kind: storage.WriteInsert, Record: plain("half")},
 		storage.Write{Kind: storage.WriteReplace, Record: plain("old"), Revision: 1})
-	poisonous.steps[1].row.collection = nil
-	group := []*command{insert("a"), poisonous, insert("b")}
+	panicking.steps[1].row.collection = nil
+	group := []*command{insert("a"), panicking, insert("b")}
 	newCommitter(db).commit(group)
 	for i, want := range []error{nil, goroutine.ErrPanicked, nil} {
 		if <-group[i].done; !errors.Is(group[i].outcome, want) {
@@ -74,7 +74,7 @@ func TestCommandThatPanicsLeavesTheOthersOfItsGroup(t *testing.T) {
 	mustHave(t, db, "a", "b", "old")
 }
 
-func TestEngineThatPanicsTakesNoMoreWrites(t *testing.T) {
+func TestEngineRefusesWritesAfterAPanic(t *testing.T) {
 	db, err := Open(t.Context(), Options{Folder: t.TempDir()}, []*storage.Schema{plainSchema()})
 	must(t, err)
 	insert := func(id string) error { return storagetest.Insert(t.Context(), db, plainSchema(), plain(id)) }
@@ -101,8 +101,8 @@ func TestWritesAreSyncedBeforeTheyAreAnswered(t *testing.T) {
 	}
 }
 
-// TestReadsSeeOnlyWhatWasSynced holds a sync back and reads meanwhile.
-func TestReadsSeeOnlyWhatWasSynced(t *testing.T) {
+// TestReadsSeeOnlySyncedWrites blocks a sync and reads meanwhile.
+func TestReadsSeeOnlySyncedWrites(t *testing.T) {
 	db, disk := openFaulty(t)
 	syncing, proceed := make(chan struct{}), make(chan struct{})
 	disk.hold(func(operation string) {
@@ -130,7 +130,6 @@ func TestCloseDuringWritesAnswersAll(t *testing.T) {
 	}, errClosed)
 }
 
-// TestCloseWaitsForReads closes the database while a read is under way.
 func TestCloseWaitsForReads(t *testing.T) {
 	db, _ := openFaulty(t)
 	must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("a")))
@@ -168,8 +167,8 @@ func TestErrorOfAChargeIsTheErrorOfTheRead(t *testing.T) {
 	}
 }
 
-// TestGreatestBodiesAreWritten makes batches that do not fit into the memtable.
-func TestGreatestBodiesAreWritten(t *testing.T) {
+// TestLargestBodiesAreWritten makes batches that do not fit into the memtable.
+func TestLargestBodiesAreWritten(t *testing.T) {
 	db, _ := openFaulty(t)
 	body := bytes.Repeat([]byte("0123456789abcdef"), storage.MaxBody/16)
 	for i := range 3 {

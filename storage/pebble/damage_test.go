@@ -12,8 +12,8 @@ import (
 	"attestry/storage/storagetest"
 )
 
-// TestDamagedTableIsNeverReadAsSomethingElse flips bits all over the tables of a database.
-// What is read then is what was written, or an error that tells of the damage.
+// TestDamagedTableIsNeverReadAsSomethingElse flips bits throughout the tables of a database. Reads must return what was
+// written, or report the damage.
 func TestDamagedTableIsNeverReadAsSomethingElse(t *testing.T) {
 	folder := t.TempDir()
 	db := openOn(t, folder, nil)
@@ -82,7 +82,7 @@ func readDamaged(t *testing.T, folder string, ids []string) (damaged int) {
 	return damaged
 }
 
-func TestDamagedDocumentsAreReplacedByNoWrite(t *testing.T) {
+func TestWritesDoNotReplaceDamagedDocuments(t *testing.T) {
 	db, _ := openFaulty(t)
 	must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("a")))
 	c := db.collections["things"]

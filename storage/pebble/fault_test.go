@@ -31,8 +31,8 @@ func newFaultyDisk() *faultyDisk {
 	return &faultyDisk{FS: vfs.Default, counts: map[string]int{}}
 }
 
-// fail makes operations fail for which the function returns an error; nil makes all
-// succeed. The channel that it returns is closed when one succeeds after that.
+// fail makes an operation fail if fault returns an error; with a nil fault all succeed. The returned channel is closed
+// by the next operation after fault became nil.
 func (d *faultyDisk) fail(fault func(operation, name string) error) <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -46,7 +46,7 @@ func (d *faultyDisk) count(operation string) int {
 	return d.counts[operation]
 }
 
-// hold calls a function before every operation, which may keep it waiting.
+// hold calls a function before every operation, which may block it.
 func (d *faultyDisk) hold(before func(operation string)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -147,7 +147,7 @@ func large(id string) storage.Record {
 	return record
 }
 
-// bulky is as large when it is compressed.
+// bulky returns a large record whose body does not compress.
 func bulky(id string) storage.Record {
 	record := large(id)
 	noise := rand.NewPCG(1, 2)
@@ -182,14 +182,13 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// mustHave checks that documents are there, and are found by the index.
+// mustHave checks that documents, and no others, are stored and in the index.
 func mustHave(t *testing.T, db *DB, ids ...string) {
 	t.Helper()
 	mustHaveAtLeast(t, db, 0, ids...)
 }
 
-// mustHaveAtLeast is mustHave where up to some more documents may have been stored, although
-// they were refused.
+// mustHaveAtLeast is mustHave, but allows so many more documents, which may be stored although they were refused.
 func mustHaveAtLeast(t *testing.T, db *DB, more int, ids ...string) {
 	t.Helper()
 	for _, id := range ids {

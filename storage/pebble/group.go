@@ -23,7 +23,7 @@ type group struct {
 	failure error
 }
 
-// replaced is what a step replaces: the head of a record, or nil, and the index keys.
+// replaced is what a step replaces: the head of a record, or nil, and the index keys. skip means that it does nothing.
 type replaced struct {
 	head    head
 	entries [][]byte

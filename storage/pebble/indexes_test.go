@@ -11,7 +11,7 @@ import (
 	"attestry/storage/storagetest"
 )
 
-// manySchema has the indexes over the given lists of fields.
+// manySchema declares an index over each list of fields.
 func manySchema(indexes ...[]string) *storage.Schema {
 	schema := &storage.Schema{Name: "things", Fields: []string{"org", "size"}}
 	for i, fields := range indexes {
@@ -93,8 +93,7 @@ func TestInterruptedIndexIsBuiltFromTheBeginning(t *testing.T) {
 	schema := manySchema([]string{"org"})
 	db := openOn(t, folder, nil, schema)
 	insertMany(t, db, schema, 500)
-	// What a crash leaves: an index that does not count as built, with entries of some
-	// documents and of one that is gone.
+	// After a crash the index is still in the state building. Here it lacks all entries but one of a missing document.
 	one := db.collections["things"].indexes[0]
 	batch := db.engine.NewBatch()
 	must(t, (&catalog{entries: map[string]entry{}}).put(batch, indexName(schema, &one), entry{space: one.space, state: building}))
@@ -122,8 +121,8 @@ func TestCollectionThatIsNotDeclaredKeepsItsIndexes(t *testing.T) {
 	}
 }
 
-// TestWritesLeaveNothingBehind checks the keys of a document that changed in every way.
-func TestWritesLeaveNothingBehind(t *testing.T) {
+// TestWritesLeaveNoStaleKeys counts the keys after each kind of change of a document.
+func TestWritesLeaveNoStaleKeys(t *testing.T) {
 	db, _ := openFaulty(t)
 	c := db.collections["things"]
 	check := func(step string, records, bodies, entries int) {
@@ -149,9 +148,9 @@ func TestWritesLeaveNothingBehind(t *testing.T) {
 	check("its deletion", 0, 0, 0)
 }
 
-// TestDocumentsAreInAnIndexOnlyWithTheFieldThatItRequires lets a document gain and lose it, and
-// declares the index for documents that are there already.
-func TestDocumentsAreInAnIndexOnlyWithTheFieldThatItRequires(t *testing.T) {
+// TestIndexHasOnlyDocumentsWithItsRequiredField lets a document gain and lose the field, and then builds the
+// index of stored documents.
+func TestIndexHasOnlyDocumentsWithItsRequiredField(t *testing.T) {
 	folder := t.TempDir()
 	schema := manySchema([]string{"org", "size"})
 	schema.Indexes[0].Required = "size"
@@ -189,8 +188,8 @@ func TestDocumentsAreInAnIndexOnlyWithTheFieldThatItRequires(t *testing.T) {
 	}
 }
 
-// TestDocumentsAreInAnIndexOnlyWithItsValue declares the index for documents that are there already, too.
-func TestDocumentsAreInAnIndexOnlyWithItsValue(t *testing.T) {
+// TestIndexHasOnlyDocumentsWithItsOnlyValue also builds the index of stored documents.
+func TestIndexHasOnlyDocumentsWithItsOnlyValue(t *testing.T) {
 	folder := t.TempDir()
 	whole, narrow := manySchema([]string{"org", "size"}), manySchema([]string{"org", "size"})
 	whole.Indexes[0].Required = "size"

@@ -18,7 +18,7 @@ import (
 	"attestry/storage/storagetest"
 )
 
-// crashedWith returns a folder as a kill leaves it, of a database that f has written.
+// crashedWith returns a copy of a database that f has written, as a killed process leaves it.
 func crashedWith(t *testing.T, f func(db *DB, tables *stoppedTables)) string {
 	t.Helper()
 	tables := &stoppedTables{FS: vfs.Default}
@@ -31,7 +31,7 @@ func crashedWith(t *testing.T, f func(db *DB, tables *stoppedTables)) string {
 	return copied
 }
 
-// withLogs writes records into three logs, none of which is in a table.
+// withLogs writes records into three logs, none of which has been flushed into a table.
 func withLogs(t *testing.T) func(db *DB, tables *stoppedTables) {
 	return func(db *DB, tables *stoppedTables) {
 		tables.stop()
@@ -47,7 +47,7 @@ func withLogs(t *testing.T) func(db *DB, tables *stoppedTables) {
 	}
 }
 
-// copyOpen copies a database that is open but not written to. Pebble may be deleting files that it does not need.
+// copyOpen copies a database that is open but not written to. It retries while Pebble deletes obsolete files.
 func copyOpen(t *testing.T, folder, copied string) {
 	t.Helper()
 	err := os.CopyFS(copied, os.DirFS(folder))
@@ -70,7 +70,7 @@ func logsIn(t *testing.T, folder string) (logs []string) {
 	return logs
 }
 
-// mustRefuse checks that a folder is not opened, and what is said.
+// mustRefuse checks that Open fails, and that its error contains texts and the folder.
 func mustRefuse(t *testing.T, folder string, want ...string) {
 	t.Helper()
 	db, err := Open(t.Context(), Options{Folder: folder}, []*storage.Schema{plainSchema()})
@@ -85,7 +85,7 @@ func mustRefuse(t *testing.T, folder string, want ...string) {
 	}
 }
 
-func TestLogThatIsGoneBetweenOthersIsRefused(t *testing.T) {
+func TestMissingLogBetweenOthersIsRefused(t *testing.T) {
 	for name, harm := range map[string]func(path string) error{
 		"removed": os.Remove,
 		"emptied": func(path string) error { return os.Truncate(path, 0) },
@@ -109,7 +109,7 @@ func TestManifestWithoutATableIsRefused(t *testing.T) {
 		before = used.Size
 		must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("a")))
 		must(t, db.engine.Flush())
-		// The file of the log that has a becomes the next log.
+		// Pebble recycles the file of the log that contains a for the next log.
 		tables.stop()
 		must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("b")))
 		_, err = db.engine.AsyncFlush()
@@ -135,7 +135,7 @@ func TestAcceptedLossIsRecordedAtOnce(t *testing.T) {
 	must(t, os.Remove(logs[len(logs)-1]))
 	mustRefuse(t, folder, "10 of 15 groups")
 
-	// The database cannot say what it has.
+	// The file of acknowledged groups cannot be written.
 	blocked := filepath.Join(folder, acknowledgedName+".new")
 	must(t, os.MkdirAll(filepath.Join(blocked, "x"), 0o700))
 	accepting := Options{Folder: folder, AcceptLoss: true}

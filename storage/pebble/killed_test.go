@@ -17,22 +17,22 @@ import (
 )
 
 const (
-	// killedLocation tells a process that it is to be killed, and which folder it writes.
+	// killedLocation is the environment variable that tells the process to be killed which folder to write.
 	killedLocation = "ATTESTRY_PEBBLE_KILLED"
-	// killedMoment tells it when.
+	// killedMoment is the environment variable that tells it in which state it will be killed.
 	killedMoment = "ATTESTRY_PEBBLE_KILLED_WHILE"
 
 	whileFlushing   = "tables are written"
 	withSeveralLogs = "several logs are not yet in tables"
 
 	killedWriters = 8
-	// killedPause is that of each writer, so that the database stays small.
+	// killedPause is the pause of each writer after a write. It keeps the database small.
 	killedPause = 20 * time.Millisecond
-	// killedTable is how many records each table has at least.
+	// killedTable is the least number of records in each table.
 	killedTable = 40
 )
 
-// stoppedTables is a file system that stops who makes a table, from stop until release.
+// stoppedTables is a file system that blocks the creation of tables from stop until release.
 type stoppedTables struct {
 	vfs.FS
 	stopped atomic.Pointer[chan struct{}]
@@ -57,7 +57,7 @@ func (s *stoppedTables) Create(name string, category vfs.DiskWriteCategory) (vfs
 	return f, err
 }
 
-// loadedWriter writes a database with several writers at once, and says what was acknowledged.
+// loadedWriter writes a database in several goroutines and prints what was acknowledged.
 type loadedWriter struct {
 	t       *testing.T
 	db      *DB
@@ -94,7 +94,7 @@ func TestWriterThatIsKilled(t *testing.T) {
 	}
 }
 
-// write inserts records without end. What it prints is taken by the kernel before the process goes on.
+// write inserts records without end. The kernel has each printed line before write goes on, so a kill loses none.
 func (w *loadedWriter) write(writer int) {
 	for i := 0; ; i++ {
 		id := fmt.Sprintf("record-%d-%05d", writer, i)
@@ -108,14 +108,14 @@ func (w *loadedWriter) write(writer int) {
 	}
 }
 
-// wait returns when some more records are written.
+// wait waits until so many more records are written.
 func (w *loadedWriter) wait(records int64) {
 	for until := w.written.Load() + records; w.written.Load() < until; {
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// keepLogs returns when there are three logs with what is in no table.
+// keepLogs stops the creation of tables and waits until three logs have records that are in no table.
 func (w *loadedWriter) keepLogs() {
 	w.tables.stop()
 	for range 2 {
@@ -126,7 +126,7 @@ func (w *loadedWriter) keepLogs() {
 	w.wait(killedTable)
 }
 
-// waitRecorded returns when the file that says what was acknowledged has what is there now, and the manifest.
+// waitRecorded waits until the file of acknowledged groups has all groups acknowledged so far and the manifest's size.
 func (w *loadedWriter) waitRecorded() {
 	for groups := w.db.acknowledged.Load(); ; time.Sleep(time.Millisecond) {
 		if known, err := readAcknowledged(w.db.folder); err == nil && known.Groups > groups && known.ManifestBytes > 0 {
@@ -140,11 +140,11 @@ type killed struct {
 	folder string
 	// acknowledged has for each record a number of groups of writes that include it.
 	acknowledged map[string]uint64
-	// last is the greatest of them, recorded is how many groups the file has that says what was acknowledged.
+	// last is the greatest of them, recorded the number in the file of acknowledged groups.
 	last, recorded uint64
 }
 
-// kill has a process write a database in a new folder, and kills it.
+// kill starts a process that writes a database in a new folder, and kills it.
 func kill(t *testing.T, moment string) *killed {
 	t.Helper()
 	k := &killed{folder: filepath.Join(scratch(t), "killed"), acknowledged: map[string]uint64{}}
@@ -178,7 +178,7 @@ func kill(t *testing.T, moment string) *killed {
 	return k
 }
 
-// scratch is a folder for files that need not be durable.
+// scratch returns a folder for files that need not be durable.
 func scratch(t *testing.T) string {
 	t.Helper()
 	folder, err := os.MkdirTemp("/dev/shm", "attestry")

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// addTable writes a table in which only its catalog, at the beginning, is needed to open the database.
+// addTable writes a table. Open reads only its beginning, where the catalog is.
 func addTable(t *testing.T, db *DB) {
 	t.Helper()
 	for i := range 40 {

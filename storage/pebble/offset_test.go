@@ -10,9 +10,9 @@ import (
 	"attestry/storage/storagetest"
 )
 
-// TestAnOffsetDoesNotLoadTheDocumentsItPassesOver removes the documents that an offset passes
-// over behind the first cursor, all but the ends of pages, and leaves their index entries: loading one would fail.
-func TestAnOffsetDoesNotLoadTheDocumentsItPassesOver(t *testing.T) {
+// TestOffsetDoesNotLoadSkippedDocuments deletes the documents that the offset skips after the first cursor,
+// except for the ends of pages, but not their index entries. Loading one would fail.
+func TestOffsetDoesNotLoadSkippedDocuments(t *testing.T) {
 	schema := &storage.Schema{Name: "many", Fields: []string{"org"}, Indexes: []storage.Index{{Name: "org", Fields: []string{"org"}}}}
 	db := openOn(t, t.TempDir(), nil, schema)
 	id := func(n int) string { return fmt.Sprintf("%05d", n) }

@@ -16,7 +16,7 @@ import (
 	"attestry/storage/storagetest"
 )
 
-// setLayout marks a new folder as one of another layout.
+// setLayout creates a database with a layout version.
 func setLayout(t *testing.T, folder string, version byte) {
 	t.Helper()
 	engine, err := pebble.Open(folder, &pebble.Options{Logger: &logger{health: newHealth(folder, nil)}})
@@ -25,7 +25,7 @@ func setLayout(t *testing.T, folder string, version byte) {
 	must(t, engine.Close())
 }
 
-func TestOpenSaysWhichFolderIsWrongAndWhatToDo(t *testing.T) {
+func TestOpenErrorsNameTheFolderAndTheRemedy(t *testing.T) {
 	for name, test := range map[string]struct {
 		prepare func(t *testing.T, folder string)
 		want    []string
@@ -90,7 +90,7 @@ func TestOpenOnAFullDiskSaysSo(t *testing.T) {
 	}
 }
 
-// secondLocation tells a process that it is the second one, and which folder to open.
+// secondLocation is the environment variable that tells the second process which folder to open.
 const secondLocation = "ATTESTRY_PEBBLE_SECOND"
 
 func TestSecondProcessIsRefused(t *testing.T) {
@@ -110,7 +110,7 @@ func TestSecondProcessIsRefused(t *testing.T) {
 	must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("a")))
 }
 
-func TestFolderIsForItsOwnerAlone(t *testing.T) {
+func TestFolderIsAccessibleOnlyToItsOwner(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "new", "attestry")
 	db := openOn(t, folder, nil)
 	copied := filepath.Join(t.TempDir(), "copy")

@@ -14,7 +14,7 @@ import (
 	"attestry/storage/storagetest"
 )
 
-// wantRefused checks what clients and what operators read of a refused write.
+// wantRefused checks the error of a refused write: the message for clients, and that it names the folder.
 func wantRefused(t *testing.T, err error, reason, folder string) {
 	t.Helper()
 	var client *evidence.Error
@@ -27,7 +27,7 @@ func wantRefused(t *testing.T, err error, reason, folder string) {
 	}
 }
 
-// failing refuses an operation on the files whose names contain a text.
+// failing returns a fault of an operation on files whose names contain a text.
 func failing(operation, text string, cause error) func(operation, name string) error {
 	return func(o, name string) error {
 		if o == operation && strings.Contains(filepath.Base(name), text) {
@@ -51,7 +51,7 @@ func insertUntilRefused(t *testing.T, db *DB) (ids []string, refused error) {
 	return nil, nil
 }
 
-// insertOnceAccepted writes until it is not refused any more.
+// insertOnceAccepted retries a write until it is not refused.
 func insertOnceAccepted(t *testing.T, db *DB, id string) {
 	t.Helper()
 	for {
@@ -124,7 +124,7 @@ func TestWritesAreRefusedForGoodAfterAFailure(t *testing.T) {
 			disk.fail(nil)
 			wantRefused(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("later")), row.reason, db.folder)
 			ids = append(ids, "before")
-			mustHaveAtLeast(t, db, 1, ids...) // the failure may come right behind a write
+			mustHaveAtLeast(t, db, 1, ids...) // the write before the failure may be stored
 			_ = db.Close()
 			again := openOn(t, db.folder, nil)
 			for _, id := range ids {
@@ -165,7 +165,7 @@ func TestDiskThatFillsUpLosesNoAcknowledgedWrite(t *testing.T) {
 	}
 }
 
-func TestCloseEndsWhatWaitsForTheDisk(t *testing.T) {
+func TestCloseEndsWritesThatWaitForTheDisk(t *testing.T) {
 	db, disk := openFaulty(t)
 	disk.fail(failing(opWrite, ".log", syscall.ENOSPC))
 	wantRefused(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("pending")), storage.DiskFull, db.folder)

@@ -88,7 +88,7 @@ type reader interface {
 	get(key []byte, use func(value []byte) error) (bool, error)
 }
 
-// manyKeys is the number of keys from which on they are looked up with an iterator. Opening it costs a few look-ups.
+// manyKeys is the least number of keys that are looked up with an iterator. Opening one costs about a few look-ups.
 const manyKeys = 32
 
 // manyReader is a reader for many keys, best in order. Unlike Get it uses the filters of the lowest level too, so that

@@ -57,8 +57,8 @@ func (a *Artifacts) Known(ctx context.Context, org, fingerprint string) (bool, e
 	return len(found) > 0, err
 }
 
-// NewestNamed returns the fingerprints of the newest records of file names, by name: a command for each name, so that a name
-// with many records hides no other.
+// NewestNamed returns the fingerprints of the newest records of file names, by name: a command for each name, so that a
+// name with many records hides no other.
 func (a *Artifacts) NewestNamed(ctx context.Context, org string, names []string) (map[string]string, error) {
 	newest := make(map[string]string, len(names))
 	for _, name := range names {

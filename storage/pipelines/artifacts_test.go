@@ -42,7 +42,7 @@ func TestArtifactsAreListedNewestFirst(t *testing.T) {
 	}
 }
 
-func TestPageOfArtifactsLiesBeyondWhatOneCommandScans(t *testing.T) {
+func TestArtifactsBeyondTheScanOfOneCommandAreListed(t *testing.T) {
 	store, _, _ := apptest.NewStore(t)
 	records := make([]evidence.ArtifactRecord, storage.MaxScan+20)
 	for i := range records {
@@ -55,7 +55,7 @@ func TestPageOfArtifactsLiesBeyondWhatOneCommandScans(t *testing.T) {
 	}
 }
 
-func TestShortenedFingerprintFindsTheNewestThatBeginsSo(t *testing.T) {
+func TestFingerprintPrefixFindsTheNewestMatch(t *testing.T) {
 	store, _, _ := apptest.NewStore(t)
 	old := apptest.ArtifactRecord("f", "t1", apptest.Sha("abcde9", 64), apptest.Sha("1", 40), 1)
 	latest := apptest.ArtifactRecord("f", "t1", apptest.Sha("abcde1", 64), apptest.Sha("1", 40), 3)
@@ -81,7 +81,7 @@ func TestShortenedFingerprintFindsTheNewestThatBeginsSo(t *testing.T) {
 	}
 }
 
-func TestFingerprintReportedOverAndOverHidesNoOther(t *testing.T) {
+func TestRepeatedlyReportedFingerprintHidesNoOther(t *testing.T) {
 	store, docs, _ := apptest.NewStore(t)
 	var records []evidence.ArtifactRecord
 	for i := range 2500 {
@@ -103,7 +103,7 @@ func TestFingerprintReportedOverAndOverHidesNoOther(t *testing.T) {
 	}
 }
 
-func TestTooManyFingerprintsThatBeginAlikeAreAmbiguous(t *testing.T) {
+func TestPrefixOfTooManyFingerprintsIsAmbiguous(t *testing.T) {
 	store, _, _ := apptest.NewStore(t)
 	var records []evidence.ArtifactRecord
 	for i := range 51 {
@@ -183,7 +183,7 @@ func TestArtifactsOfACommitAreNewestFirst(t *testing.T) {
 	}
 }
 
-func TestLatestIsNarrowedByBranch(t *testing.T) {
+func TestLatestCanBeLimitedToABranch(t *testing.T) {
 	store, _, _ := apptest.NewStore(t)
 	old := apptest.ArtifactRecord("f", "t", apptest.Sha("1", 64), apptest.Sha("a", 40), 1)
 	latest := apptest.ArtifactRecord("f", "t", apptest.Sha("1", 64), apptest.Sha("b", 40), 2)
@@ -210,7 +210,7 @@ func TestLatestIsNarrowedByBranch(t *testing.T) {
 	}
 }
 
-func TestTrailsWithAFingerprintComeLastReportedFirst(t *testing.T) {
+func TestTrailsWithAFingerprintAreOrderedByLastReport(t *testing.T) {
 	store, _, _ := apptest.NewStore(t)
 	fingerprint := apptest.Sha("1", 64)
 	apptest.PutArtifacts(t, store,

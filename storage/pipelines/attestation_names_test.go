@@ -11,14 +11,14 @@ import (
 	"attestry/storage/pipelines"
 )
 
-// queries keeps those that reach an engine.
+// queries records the queries sent to an engine.
 type queries struct {
 	storage.Documents
-	asked []storage.Query
+	sent []storage.Query
 }
 
 func (q *queries) Find(ctx context.Context, schema *storage.Schema, query storage.Query) (storage.Page, error) {
-	q.asked = append(q.asked, query)
+	q.sent = append(q.sent, query)
 	return q.Documents.Find(ctx, schema, query)
 }
 
@@ -44,10 +44,10 @@ func TestFiltersWithoutAMatchDoNotReadOtherAttestations(t *testing.T) {
 		seen := &queries{Documents: docs}
 		c.query.Org = "org"
 		found := apptest.AllOf(t, pageOf(t, pipelines.NewAttestations(seen), c.query, "", 1000))
-		if len(found) != c.want || len(seen.asked) > c.commands {
-			t.Errorf("%s: found %d by %d commands", name, len(found), len(seen.asked))
+		if len(found) != c.want || len(seen.sent) > c.commands {
+			t.Errorf("%s: found %d by %d commands", name, len(found), len(seen.sent))
 		}
-		for _, query := range seen.asked {
+		for _, query := range seen.sent {
 			if len(query.Where) > 0 || query.Index == "time" {
 				t.Errorf("%s: reads attestations to leave them out: %+v", name, query)
 			}
@@ -55,7 +55,7 @@ func TestFiltersWithoutAMatchDoNotReadOtherAttestations(t *testing.T) {
 	}
 }
 
-func TestAPatternContinuesInOrderAndBehindCursorsOfEarlierVersions(t *testing.T) {
+func TestPatternListContinuesInOrderAndAfterCursorsOfEarlierVersions(t *testing.T) {
 	store, _, _ := apptest.NewStore(t)
 	var records []evidence.Attestation
 	for i := range 12 {
@@ -77,7 +77,7 @@ func TestAPatternContinuesInOrderAndBehindCursorsOfEarlierVersions(t *testing.T)
 	}
 }
 
-func TestThePatternOfManyNamesTakesABoundedNumberOfCommands(t *testing.T) {
+func TestPatternOfManyNamesTakesABoundedNumberOfCommands(t *testing.T) {
 	store, docs, _ := apptest.NewStore(t)
 	var records []evidence.Attestation
 	for i := range 150 {

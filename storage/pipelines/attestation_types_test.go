@@ -61,7 +61,7 @@ func numbers(t *testing.T, found pipelines.AttestationTypeHistory) string {
 	return fmt.Sprint(numbers)
 }
 
-func TestCurrentAttestationTypeTakesOneCommandWhenItIsWarm(t *testing.T) {
+func TestCachedAttestationTypeTakesOneCommand(t *testing.T) {
 	types, counting, _ := newTypes(t)
 	putTypes(t, types, typeVersion("o", "n", ".n == 1", 1))
 	current := func() bool {
@@ -110,7 +110,7 @@ func TestListOfAttestationTypesTakesAConstantNumberOfCommands(t *testing.T) {
 	}
 }
 
-func TestVersionWhoseTypeWasNotToldIsPassedOver(t *testing.T) {
+func TestVersionAfterAnInterruptedFirstOneGetsTheNextNumber(t *testing.T) {
 	types, _, failing := newTypes(t)
 	failing.Name = "attestation_types"
 	if _, err := types.Put(t.Context(), typeVersion("o", "n", "true", 1)); !errors.Is(err, storagetest.ErrWrite) {
@@ -132,7 +132,7 @@ func TestVersionWhoseTypeWasNotToldIsPassedOver(t *testing.T) {
 	}
 }
 
-func TestVersionBehindTheHeadDoesNotShow(t *testing.T) {
+func TestVersionAfterTheHeadIsHidden(t *testing.T) {
 	types, _, failing := newTypes(t)
 	putTypes(t, types, typeVersion("o", "n", "true", 1))
 	failing.Name = "attestation_types"
@@ -178,7 +178,7 @@ func TestConcurrentVersionsLeaveNoGap(t *testing.T) {
 	}
 }
 
-func TestArchivedTypeComesBackWithItsNextVersion(t *testing.T) {
+func TestArchivedTypeIsRestoredByItsNextVersion(t *testing.T) {
 	types, _, _ := newTypes(t)
 	putTypes(t, types, typeVersion("o", "n", "true", 1))
 	if err := types.Archive(t.Context(), "o", "n", 5); err != nil {
@@ -201,7 +201,7 @@ func TestArchivedTypeComesBackWithItsNextVersion(t *testing.T) {
 	}
 }
 
-func TestLargeSchemasJudgeToo(t *testing.T) {
+func TestLargeSchemasAreStoredAndEvaluated(t *testing.T) {
 	types, _, _ := newTypes(t)
 	version := typeVersion("o", "n", "true", 1)
 	version.Schema = json.RawMessage(`{"description":"` + strings.Repeat("x", 100_000) + `","required":["a"]}`)

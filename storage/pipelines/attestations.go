@@ -171,7 +171,7 @@ func (a *Attestations) within(ctx context.Context, q AttestationQuery, limit, ma
 	return found, true, nil
 }
 
-// Count counts what a query finds, at most MaxCount. It returns false for a verdict, or if conditions are needed.
+// Count counts what a query finds, at most MaxCount. It returns false if the query has a verdict or needs conditions.
 func (a *Attestations) Count(ctx context.Context, q AttestationQuery) (int64, bool, error) {
 	query := q.query()
 	switch {
@@ -285,8 +285,8 @@ func (a *Artifacts) Reported(ctx context.Context, org, flow, fingerprint string)
 // maxPatternNames bounds the names that a pattern is applied to. Finding each name takes one command.
 const maxPatternNames = 100
 
-// listQuery returns the query of List without its cursor and limit. If only the index of the time or of failures fits, a
-// pattern is replaced by the set of names that match it, unless there are too many names. A cursor continues in the
+// listQuery returns the query of List without its cursor and limit. If only the index of the time or of failures fits,
+// a pattern is replaced by the set of names that match it, unless there are too many names. A cursor continues in the
 // index that it was made for: in earlier versions that was the time.
 func (a *Attestations) listQuery(ctx context.Context, q AttestationQuery, after string) (storage.Query, error) {
 	query := q.query()
@@ -311,7 +311,7 @@ func (a *Attestations) listQuery(ctx context.Context, q AttestationQuery, after 
 }
 
 // namesMatching returns the names of attestations that meet a condition, or false if there are more names than bound.
-// It reads only the first attestation of each name: the one after the name before.
+// It reads only the first attestation of each name: the next after those of the previous name.
 func (a *Attestations) namesMatching(ctx context.Context, org string, condition storage.Condition, bound int) ([]string, bool, error) {
 	matches, err := storage.NewFilter([]storage.Condition{condition})
 	if err != nil {

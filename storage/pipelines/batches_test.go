@@ -13,7 +13,7 @@ import (
 	"attestry/storage/pipelines"
 )
 
-// bulky is an attestation whose document takes up a bit more than size bytes.
+// bulky returns an attestation whose document has a bit more than size bytes.
 func bulky(name string, size int, at float64) evidence.Attestation {
 	record := apptest.AttestationRecord(name, "f", "generic", true, at)
 	record.Description = new(strings.Repeat("x", size))
@@ -111,7 +111,7 @@ func TestAttestationsOfAnArtifactAreReadBatchByBatch(t *testing.T) {
 	}
 }
 
-func TestDocumentsAreReadByIDInBatchesOfTheirSize(t *testing.T) {
+func TestDocumentsAreReadByIDInBatchesBoundedInBytes(t *testing.T) {
 	store, docs, _ := apptest.NewStore(t)
 	commit := apptest.Sha("1", 39)
 	var records []evidence.ArtifactRecord
@@ -144,7 +144,7 @@ func TestDocumentsAreReadByIDInBatchesOfTheirSize(t *testing.T) {
 	}
 }
 
-func TestTypesWithManyVersionsAreReadOneAfterTheOther(t *testing.T) {
+func TestVersionsOfEachTypeAreReadInBatches(t *testing.T) {
 	types, counting, _ := newTypes(t)
 	for k, name := range []string{"b", "a"} {
 		for i := range 30 {

@@ -12,7 +12,7 @@ var childSchema = storage.NewSchema("child_fingerprints",
 	storage.Index{Name: "child", Fields: []string{"org", "child", "reported"}},
 ).With("parent")
 
-// maxParents limits the artifacts with one child that are found: those that were reported last.
+// maxParents limits the artifacts that are found for one child: those that were reported last.
 const maxParents = 100
 
 // childFingerprint says that an artifact was reported with a child (docs/semantics.md 5.5).

@@ -10,8 +10,8 @@ import (
 	"attestry/storage/pipelines"
 )
 
-// TestArtifactsReportedLastCountForAChild has one child of more artifacts than are looked up, one of them in each flow.
-func TestArtifactsReportedLastCountForAChild(t *testing.T) {
+// The child belongs to more artifacts than are looked up, each in a flow of its own.
+func TestOnlyLastReportedArtifactsOfAChildAreLookedUp(t *testing.T) {
 	const most = 100
 	s := apptest.NewFixture(t)
 	child := apptest.Sha("c", 64)
@@ -33,8 +33,8 @@ func TestArtifactsReportedLastCountForAChild(t *testing.T) {
 	}
 }
 
-// TestChildOfManyArtifactsTakesOneCommand has a child of more artifacts than one command finds, and one of few.
-func TestChildOfManyArtifactsTakesOneCommand(t *testing.T) {
+// One child belongs to more artifacts than one command finds, the other to one artifact.
+func TestArtifactsOfAChildAreFoundWithOneCommand(t *testing.T) {
 	s := apptest.NewFixture(t)
 	common, rare := apptest.Sha("c", 64), apptest.Sha("d", 64)
 	add := func(i int, child string) {

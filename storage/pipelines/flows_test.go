@@ -15,7 +15,7 @@ import (
 	"attestry/storage/storagetest"
 )
 
-// named are flows as apptest tests them.
+// named adapts flows to the tests of names in apptest.
 var named = apptest.NamedThings{
 	Put: func(s *apptest.Fixture, org, name string) (bool, error) {
 		_, created, err := s.PutFlow(org, name)
@@ -40,7 +40,7 @@ var named = apptest.NamedThings{
 	},
 }
 
-func TestChangesOfFlowsBearACrashAtAnyWrite(t *testing.T) {
+func TestFlowChangesTolerateACrashAtAnyWrite(t *testing.T) {
 	report := func(s *apptest.Fixture, org string) error {
 		_, err := s.Flows.Ensure(context.Background(), org, "one", "me", 1)
 		return err
@@ -48,14 +48,13 @@ func TestChangesOfFlowsBearACrashAtAnyWrite(t *testing.T) {
 	named.SurviveCrashes(t, map[string]apptest.NameChange{"creation by a report": {Change: report, Want: "one"}})
 }
 
-func TestFlowNamesBearChangesAtOnce(t *testing.T) { named.SurviveChangesAtOnce(t) }
+func TestFlowNamesTolerateSimultaneousChanges(t *testing.T) { named.SurviveChangesAtOnce(t) }
 
-func TestPutAfterABrokenOffRenamingMeetsTheNameItAskedFor(t *testing.T) {
+func TestPutAfterAnInterruptedRenameChangesOrCreatesTheFlow(t *testing.T) {
 	named.PutAfterBrokenOffRenaming(t)
 }
 
-// A renaming that broke off must not come back when its flow has changed since.
-func TestBrokenOffRenamingIsVoidOnceTheFlowHasChanged(t *testing.T) {
+func TestInterruptedRenameIsNotResumedOnceTheFlowHasChanged(t *testing.T) {
 	ctx := context.Background()
 	for name, change := range map[string]func(s *apptest.Fixture, id string) error{
 		"renamed": func(s *apptest.Fixture, _ string) error { return s.Flows.Rename(ctx, "acme", "one", "three", 2) },
@@ -90,7 +89,7 @@ func TestBrokenOffRenamingIsVoidOnceTheFlowHasChanged(t *testing.T) {
 	}
 }
 
-func TestManyEnsureOneFlow(t *testing.T) {
+func TestSimultaneousEnsuresCreateOneFlow(t *testing.T) {
 	s := apptest.NewFixture(t)
 	var group sync.WaitGroup
 	ids := sync.Map{}
@@ -166,7 +165,7 @@ func idsAndNames(entries []names.Entry) [][2]string {
 	return all
 }
 
-func TestResolvingManyFlowsFinishesWhatWasBrokenOff(t *testing.T) {
+func TestResolvingManyFlowsFinishesInterruptedChanges(t *testing.T) {
 	s := apptest.NewFixture(t)
 	kept, _, err := s.PutFlow("acme", "kept")
 	s.Must(err)
@@ -194,7 +193,7 @@ func TestResolvingManyFlowsFinishesWhatWasBrokenOff(t *testing.T) {
 	}
 }
 
-func TestNamesOfFlowsKeepToTheirOrganization(t *testing.T) {
+func TestFlowNamesAreLimitedToTheirOrganization(t *testing.T) {
 	s := apptest.NewFixture(t)
 	mine, _, err := s.PutFlow("acme", "one")
 	s.Must(err)
@@ -207,7 +206,7 @@ func TestNamesOfFlowsKeepToTheirOrganization(t *testing.T) {
 	}
 }
 
-func TestTakenNameIsTheFaultOfTheRequest(t *testing.T) {
+func TestRenameToATakenNameIsInvalid(t *testing.T) {
 	s := apptest.NewFixture(t)
 	for _, name := range []string{"one", "two"} {
 		_, _, err := s.PutFlow("acme", name)

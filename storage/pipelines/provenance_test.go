@@ -11,7 +11,6 @@ import (
 	"attestry/storage"
 )
 
-// addProvenance notes a record.
 func addProvenance(s *apptest.Fixture, record *evidence.ArtifactRecord) {
 	s.T.Helper()
 	known, err := s.Provenances.LookUp(s.T.Context(), record.Org, record.Fingerprint)
@@ -21,9 +20,8 @@ func addProvenance(s *apptest.Fixture, record *evidence.ArtifactRecord) {
 	s.Must(batch.Write(s.T.Context(), s.Db))
 }
 
-// TestProvenanceKeepsTheFlowsThatKnewFirst lets more flows know a fingerprint than are
-// kept, in any order.
-func TestProvenanceKeepsTheFlowsThatKnewFirst(t *testing.T) {
+// More flows report a fingerprint than are kept, in random order.
+func TestProvenanceKeepsTheFirstFlows(t *testing.T) {
 	const flows, kept = 520, 500
 	s := apptest.NewFixture(t)
 	for _, i := range rand.New(rand.NewPCG(9, 9)).Perm(flows) {
@@ -42,8 +40,7 @@ func TestProvenanceKeepsTheFlowsThatKnewFirst(t *testing.T) {
 	}
 }
 
-// TestFlowsCannotFillAProvenance lets flows tell more of a fingerprint than a document
-// can hold, at first or when they report it again.
+// New flows, and flows that report a fingerprint again, report more than a document can hold.
 func TestFlowsCannotFillAProvenance(t *testing.T) {
 	s := apptest.NewFixture(t)
 	report := func(i int, at float64, trail string) {

@@ -11,8 +11,8 @@ import (
 	"attestry/storage/storagetest"
 )
 
-// TestReleasesBringTheTrailsBetween follows docs/semantics.md 18.12.
-func TestReleasesBringTheTrailsBetween(t *testing.T) {
+// See docs/semantics.md 18.12.
+func TestUnapprovedListsTheTrailsOfARelease(t *testing.T) {
 	s := apptest.NewFixture(t)
 	put := func(flow, name string, at int, change func(*evidence.Trail)) {
 		t.Helper()
@@ -21,7 +21,7 @@ func TestReleasesBringTheTrailsBetween(t *testing.T) {
 		change(&trail)
 		s.Must(s.Trails.Collection.Put(t.Context(), trail))
 	}
-	same := func(*evidence.Trail) {}
+	unchanged := func(*evidence.Trail) {}
 	built := func(names ...string) func(*evidence.Trail) {
 		return func(trail *evidence.Trail) {
 			trail.Slots = map[string]evidence.SlotSummary{}
@@ -35,32 +35,32 @@ func TestReleasesBringTheTrailsBetween(t *testing.T) {
 		name   string
 		change func(*evidence.Trail)
 	}{
-		{"before", same}, {"first", same}, {"plain", same}, {"approved", func(trail *evidence.Trail) { trail.Approved = true }},
+		{"before", unchanged}, {"first", unchanged}, {"plain", unchanged}, {"approved", func(trail *evidence.Trail) { trail.Approved = true }},
 		{"branch", func(trail *evidence.Trail) { trail.Commit.Branch = &other }},
 		{"no-branch", func(trail *evidence.Trail) { trail.Commit.Branch = nil }},
 		{"no-commit", func(trail *evidence.Trail) { trail.Commit = nil }},
 		{"again-first", func(trail *evidence.Trail) { trail.Commit.SHA1 = "FIRST" }},
 		{"again-last", func(trail *evidence.Trail) { trail.Commit.SHA1 = "last" }},
 		{"app-too", built("api", "app")}, {"others", built("api")}, {"nothing-yet", built()},
-		{"last", same}, {"after", same},
+		{"last", unchanged}, {"after", unchanged},
 	} {
 		put("flow", trail.name, 10+i, trail.change)
-		put("elsewhere", trail.name, 10+i, same)
+		put("elsewhere", trail.name, 10+i, unchanged)
 	}
 	release := func(replaced, trail, slot string) pipelines.Release {
 		return pipelines.Release{Trail: evidence.TrailKey("flow", trail), Replaced: evidence.TrailKey("flow", replaced), Slot: slot}
 	}
-	brought := []string{"plain", "no-branch", "no-commit", "app-too"}
+	between := []string{"plain", "no-branch", "no-commit", "app-too"}
 	for name, c := range map[string]struct {
 		release pipelines.Release
 		want    []string
 	}{
-		"a release":                  {release("first", "last", "app"), append(slices.Clone(brought), "nothing-yet")},
-		"of another artifact":        {release("first", "last", "api"), append(slices.Clone(brought), "others", "nothing-yet")},
-		"of the same trail":          {release("last", "last", "app"), nil},
-		"a rollback":                 {release("last", "first", "app"), nil},
-		"a trail that is no more":    {release("first", "none", "app"), nil},
-		"of a trail that is no more": {release("none", "approved", "app"), []string{"before", "first", "plain"}},
+		"a release":            {release("first", "last", "app"), append(slices.Clone(between), "nothing-yet")},
+		"of another artifact":  {release("first", "last", "api"), append(slices.Clone(between), "others", "nothing-yet")},
+		"of the same trail":    {release("last", "last", "app"), nil},
+		"a rollback":           {release("last", "first", "app"), nil},
+		"a missing trail":      {release("first", "none", "app"), nil},
+		"from a missing trail": {release("none", "approved", "app"), []string{"before", "first", "plain"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found, err := s.Trails.Unapproved(t.Context(), []pipelines.Release{c.release, release("plain", "approved", "app")})
@@ -70,10 +70,10 @@ func TestReleasesBringTheTrailsBetween(t *testing.T) {
 		})
 	}
 	for i := range 1500 {
-		put("flow", fmt.Sprintf("many-%04d", i), 1000+i, same)
+		put("flow", fmt.Sprintf("many-%04d", i), 1000+i, unchanged)
 	}
-	put("flow", "end", 5000, same)
-	// Artifacts that are released together take no more commands.
+	put("flow", "end", 5000, unchanged)
+	// Two artifacts that are released together take no more commands than one.
 	many, too := release("after", "end", "app"), release("after", "end", "api")
 	counting := storagetest.NewCountingDocuments(s.Db)
 	s.Docs.Documents = counting

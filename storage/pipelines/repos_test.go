@@ -18,9 +18,9 @@ func repoInfo(name string) evidence.RepoInfo {
 	return evidence.RepoInfo{Name: name, ID: new("id of " + name), URL: "https://github.com/" + name, Provider: new("github")}
 }
 
-func TestThousandFirstReportsMakeOneRepo(t *testing.T) {
-	store, _, hands := apptest.NewStore(t)
-	at := evidence.Seconds(hands.Now())
+func TestSimultaneousFirstReportsCreateOneRepo(t *testing.T) {
+	store, _, clock := apptest.NewStore(t)
+	at := evidence.Seconds(clock.Now())
 	ids := make([]string, 1000)
 	var reports sync.WaitGroup
 	for i := range ids {
@@ -44,11 +44,11 @@ func TestThousandFirstReportsMakeOneRepo(t *testing.T) {
 	}
 }
 
-func TestWarmReportOfARepoCostsNoCommand(t *testing.T) {
-	store, docs, hands := apptest.NewStore(t)
+func TestCachedReportOfARepoCostsNoCommand(t *testing.T) {
+	store, docs, clock := apptest.NewStore(t)
 	report := func(org string, info evidence.RepoInfo) evidence.Repo {
 		t.Helper()
-		repo, err := store.Repos.Report(t.Context(), org, info, evidence.Seconds(hands.Now()))
+		repo, err := store.Repos.Report(t.Context(), org, info, evidence.Seconds(clock.Now()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,12 +62,12 @@ func TestWarmReportOfARepoCostsNoCommand(t *testing.T) {
 	if spent := docs.Snapshot().Commands() - before; spent != 0 {
 		t.Errorf("a warm report cost %d commands", spent)
 	}
-	hands.Advance(59 * time.Second)
+	clock.Advance(59 * time.Second)
 	report("org", repoInfo("acme/cli"))
 	if spent := docs.Snapshot().Commands() - before; spent != 0 {
 		t.Errorf("a report within the minute cost %d commands", spent)
 	}
-	// Another organization's, or other info, is looked up.
+	// Reports of another organization or with other info are looked up.
 	if other := report("other", repoInfo("acme/cli")); other.ID == first.ID || other.Org != "other" {
 		t.Errorf("another organization got %+v", other)
 	}
@@ -76,9 +76,9 @@ func TestWarmReportOfARepoCostsNoCommand(t *testing.T) {
 	if got := report("org", renamed); got.ID != first.ID || got.Name != "acme/client" {
 		t.Errorf("renamed: %+v", got)
 	}
-	hands.Advance(time.Minute)
+	clock.Advance(time.Minute)
 	before = docs.Snapshot().Commands()
-	if got := report("org", renamed); got.LastModifiedAt != evidence.Seconds(hands.Now()) {
+	if got := report("org", renamed); got.LastModifiedAt != evidence.Seconds(clock.Now()) {
 		t.Errorf("a minute later: %+v", got)
 	}
 	if spent := docs.Snapshot().Commands() - before; spent == 0 {
@@ -86,8 +86,7 @@ func TestWarmReportOfARepoCostsNoCommand(t *testing.T) {
 	}
 }
 
-// reportedBy is what a report tells of the repository with the external id 42 on a
-// host. The provider is not told when it is "".
+// reportedBy returns the info of the repository with the external id 42 on a host, without a provider if that is "".
 func reportedBy(provider, host string) evidence.RepoInfo {
 	info := evidence.RepoInfo{Name: "acme/cli", ID: new("42"), URL: "https://" + host + "/acme/cli"}
 	if provider != "" {
@@ -101,14 +100,14 @@ func TestReportsWithoutAProviderJoinTheRepoOfTheirExternalIDAndHost(t *testing.T
 	type report struct{ provider, host string }
 	for name, c := range map[string]struct {
 		reports []report
-		// same holds, for each report, the number of the first one of its repository.
+		// same has for each report the index of the first report of the same repository.
 		same      []int
-		providers []string // of the repositories, in order of their making
+		providers []string // of the repositories, in order of creation
 	}{
 		"with a provider, then without":       {[]report{{"github", hub}, {"", hub}}, []int{0, 0}, []string{"github"}},
 		"without a provider, then with":       {[]report{{"", hub}, {"github", hub}, {"", hub}, {"github", hub}}, []int{0, 0, 0, 0}, []string{"github"}},
 		"always without":                      {[]report{{"", hub}, {"", hub}}, []int{0, 0}, []string{""}},
-		"never told, on two hosts":            {[]report{{"", hub}, {"", lab}, {"", hub}}, []int{0, 1, 0}, []string{"", ""}},
+		"always without, on two hosts":        {[]report{{"", hub}, {"", lab}, {"", hub}}, []int{0, 1, 0}, []string{"", ""}},
 		"known by two providers, the first":   {[]report{{"github", hub}, {"gitlab", lab}, {"", hub}}, []int{0, 1, 0}, []string{"github", "gitlab"}},
 		"known by two providers, the second":  {[]report{{"github", hub}, {"gitlab", lab}, {"", lab}}, []int{0, 1, 1}, []string{"github", "gitlab"}},
 		"known by two providers on one host":  {[]report{{"github", hub}, {"git", hub}, {"", hub}}, []int{0, 1, 0}, []string{"github", "git"}},
@@ -176,17 +175,17 @@ func TestConcurrentReportsWithAndWithoutAProviderMakeOneRepo(t *testing.T) {
 	}
 }
 
-func TestColdReportOfAKnownRepoCostsTwoCommands(t *testing.T) {
-	store, docs, hands := apptest.NewStore(t)
+func TestUncachedReportOfAKnownRepoCostsTwoCommands(t *testing.T) {
+	store, docs, clock := apptest.NewStore(t)
 	for _, provider := range []string{"github", ""} {
-		if _, err := store.Repos.Report(t.Context(), "org", reportedBy(provider, "github.com"), evidence.Seconds(hands.Now())); err != nil {
+		if _, err := store.Repos.Report(t.Context(), "org", reportedBy(provider, "github.com"), evidence.Seconds(clock.Now())); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, provider := range []string{"github", ""} {
-		hands.Advance(2 * time.Minute)
+		clock.Advance(2 * time.Minute)
 		before := docs.Snapshot().Commands()
-		if _, err := store.Repos.Report(t.Context(), "org", reportedBy(provider, "github.com"), evidence.Seconds(hands.Now())); err != nil {
+		if _, err := store.Repos.Report(t.Context(), "org", reportedBy(provider, "github.com"), evidence.Seconds(clock.Now())); err != nil {
 			t.Fatal(err)
 		}
 		if spent := docs.Snapshot().Commands() - before; spent != 2 {
@@ -241,7 +240,7 @@ func TestReposAreFoundInTheirOrganizationOnly(t *testing.T) {
 }
 
 func TestTagsOfARepoAreRemovedThenSet(t *testing.T) {
-	store, _, hands := apptest.NewStore(t)
+	store, _, clock := apptest.NewStore(t)
 	ctx := t.Context()
 	repo, err := store.Repos.Report(ctx, "org", repoInfo("acme/cli"), 1000)
 	if err != nil {
@@ -255,7 +254,7 @@ func TestTagsOfARepoAreRemovedThenSet(t *testing.T) {
 	}
 	set(map[string]string{"team": "tools", "tier": "1"})
 	set(map[string]string{"team": "core"}, "team", "tier", "absent")
-	hands.Advance(2 * time.Minute)
+	clock.Advance(2 * time.Minute)
 	if _, err := store.Repos.Report(ctx, "org", repoInfo("acme/cli"), 1120); err != nil {
 		t.Fatal(err)
 	}

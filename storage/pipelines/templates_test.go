@@ -15,7 +15,7 @@ import (
 
 const someTemplate = "version: 1 # as it is\r\ntrail: {artifacts: [{name: web}]}\n"
 
-func TestTemplatesAreGivenBackByteForByte(t *testing.T) {
+func TestTemplatesAreReturnedByteForByte(t *testing.T) {
 	s := apptest.NewFixture(t)
 	for _, content := range []string{someTemplate, someTemplate + "#" + strings.Repeat("x", 1<<20) + "\n"} {
 		id, err := s.Templates.Put(t.Context(), "acme", []byte(content))
@@ -38,7 +38,7 @@ func TestTemplatesAreGivenBackByteForByte(t *testing.T) {
 	}
 }
 
-func TestTemplateThatIsKnownCostsNoCommand(t *testing.T) {
+func TestKnownTemplateCostsNoCommand(t *testing.T) {
 	s := apptest.NewFixture(t)
 	id, err := s.Templates.Put(t.Context(), "acme", []byte(someTemplate))
 	s.Must(err)
@@ -59,7 +59,7 @@ func TestTemplateThatIsKnownCostsNoCommand(t *testing.T) {
 	}
 }
 
-func TestMissingTemplatesAreOneCommand(t *testing.T) {
+func TestUncachedTemplatesAreReadWithOneCommand(t *testing.T) {
 	s := apptest.NewFixture(t)
 	var ids []string
 	for _, name := range apptest.Names {
@@ -91,7 +91,7 @@ func TestEmptyTemplateIsAlwaysThere(t *testing.T) {
 	}
 }
 
-func TestWrongTemplateIsTheFaultOfTheRequest(t *testing.T) {
+func TestInvalidTemplateIsRefused(t *testing.T) {
 	s := apptest.NewFixture(t)
 	_, err := s.Templates.Put(t.Context(), "acme", []byte("version: 3\n"))
 	var wrong *yamlfile.Error

@@ -110,8 +110,8 @@ func (t *Trails) Containing(ctx context.Context, org, text string) ([]string, er
 // maxSearched is how many of the newest documents a search by name reads.
 const maxSearched = 10_000
 
-// containing returns the ids of the first maxSearched documents of a query whose names contain a text. It reads only
-// fields, with a command for each MaxMany.
+// containing reads the first maxSearched documents of a query and returns the ids of those whose names contain a text.
+// It reads only fields, with a command for each MaxMany.
 func containing[T any](ctx context.Context, in storage.Collection[T], query storage.Query, text string, name func(*storage.Record) string) ([]string, error) {
 	query.Offset, query.Limit = 0, maxSearched
 	entries, err := storage.FindAllFields(ctx, in, query)
@@ -186,9 +186,8 @@ func (t *Trails) ApplyPending(ctx context.Context, trail evidence.Trail) error {
 	return err
 }
 
-// ApplyPendingBefore calls ApplyPending for trails that have had pending events since before a time, as after a crash.
-// It returns how many they were. A change may be another template, so everything that runs in the organization is
-// evaluated again.
+// ApplyPendingBefore calls ApplyPending for trails that have been unsettled since before a time, as after a crash, and
+// returns how many. A change may be another template, so everything that runs in the organization is evaluated again.
 func (t *Trails) ApplyPendingBefore(ctx context.Context, before float64) (int, error) {
 	settled := 0
 	err := storage.ForEach(ctx, t.Collection, storage.Query{

@@ -78,7 +78,7 @@ func (r *Retention) KeepAtMost(ctx context.Context, org, key string, most int) e
 }
 
 // Verify runs Test if anything is to be retained. It is called before the process serves, by any number of processes.
-// All use the same object; a later start deletes all its versions but one.
+// All use the same object; a later start deletes all versions of it but one.
 func (r *Retention) Verify(ctx context.Context) error {
 	if !r.settings.on() {
 		return nil

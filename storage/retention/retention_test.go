@@ -18,16 +18,15 @@ var now = time.Date(2026, 11, 21, 22, 57, 3, 0, time.UTC)
 
 func clock() time.Time { return now }
 
-// bucket is an object store in memory, as far as retention needs one. The test chooses how it
-// fails.
+// bucket is an in-memory object store with the methods that retention uses. Tests choose how it fails.
 type bucket struct {
 	storage.Objects
 	content map[string]string
 	until   map[string]time.Time
 
 	putErr, retainErr, deleteErr error
-	forgets                      bool // retention is taken and not kept
-	alters                       bool
+	forgets                      bool // Retain succeeds without effect
+	alters                       bool // Get returns other content
 }
 
 func newBucket() *bucket {
@@ -82,7 +81,7 @@ func TestKeepCountsTheDaysOfTheOrganization(t *testing.T) {
 	}
 }
 
-func TestVerifyTellsWhetherTheStoreKeepsObjects(t *testing.T) {
+func TestVerifyReportsWhetherTheStoreKeepsObjects(t *testing.T) {
 	outage := storage.Outage(storage.ObjectStore, errors.New("refused connection"))
 	for name, test := range map[string]struct {
 		bucket bucket
@@ -91,7 +90,7 @@ func TestVerifyTellsWhetherTheStoreKeepsObjects(t *testing.T) {
 		"a store that keeps":    {bucket{}, nil},
 		"no object lock":        {bucket{retainErr: errors.New("Bucket is missing ObjectLockConfiguration")}, []string{"created with object lock", "missing ObjectLock"}},
 		"a store that deletes":  {bucket{forgets: true}, []string{"created with object lock", "it deleted an object"}},
-		"a store that is away":  {bucket{retainErr: outage}, []string{"refused connection"}},
+		"an unreachable store":  {bucket{retainErr: outage}, []string{"refused connection"}},
 		"a store that is full":  {bucket{putErr: outage}, []string{"refused connection"}},
 		"a failure of deletion": {bucket{deleteErr: outage}, []string{"refused connection"}},
 		"a store that alters":   {bucket{alters: true}, []string{"other content"}},
@@ -130,7 +129,7 @@ func TestVerifyUsesOneObjectForAShortTime(t *testing.T) {
 	}
 }
 
-func TestWithoutDaysNothingIsAskedOfTheStore(t *testing.T) {
+func TestStoreIsNotUsedWithoutDays(t *testing.T) {
 	for _, settings := range []retention.Settings{{}, {Mode: "compliance", Organizations: map[string]int{"acme": 0}}} {
 		kept := retention.New(nil, settings, clock)
 		if err := errors.Join(kept.Verify(t.Context()), kept.Keep(t.Context(), "acme", "key")); err != nil || kept.State() != "off" {
@@ -139,7 +138,7 @@ func TestWithoutDaysNothingIsAskedOfTheStore(t *testing.T) {
 	}
 }
 
-func TestStateTellsWhatWasVerified(t *testing.T) {
+func TestStateReportsTheVerification(t *testing.T) {
 	kept := retention.New(newBucket(), retention.Settings{Days: 1, Mode: "compliance"}, clock)
 	const state = "objects are kept from deletion (compliance mode): "
 	if got := kept.State(); got != state+"not verified" {

@@ -51,7 +51,7 @@ func explainSpool(err error) error {
 }
 
 // asOutage marks an error that means that the server could not be reached, or could not serve: it failed, is too busy,
-// or no longer accepts our bucket or our key. The caller's deadline is no outage.
+// or no longer has our bucket or accepts our key. The caller's deadline is no outage.
 func asOutage(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil || errors.Is(err, storage.ErrNotFound) {
 		return err

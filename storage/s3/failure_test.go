@@ -17,7 +17,7 @@ import (
 	"attestry/storage/storagetest"
 )
 
-// fakeServer is an S3 server with an empty bucket that refuses what would change it.
+// fakeServer returns a store on an S3 server with an empty bucket that refuses all changes.
 func fakeServer(t *testing.T, status int, code string) *s3.Store {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -67,7 +67,7 @@ func TestServerThatRefusesWritesIsUnavailableWithItsReason(t *testing.T) {
 	}
 }
 
-func TestUploadTellsAFullFolderFromAStreamThatBreaks(t *testing.T) {
+func TestUploadDistinguishesAFullFolderFromABrokenStream(t *testing.T) {
 	disk := storagetest.NewDisk(t, 4<<20)
 	t.Setenv("TMPDIR", disk.Path)
 	store := fakeServer(t, http.StatusOK, "")

@@ -15,7 +15,7 @@ import (
 	"attestry/storage"
 )
 
-func TestErrorsOfTheServerAreToldFromOutages(t *testing.T) {
+func TestOutagesAreDistinguishedFromOtherErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		err  error
 		want bool
@@ -38,7 +38,7 @@ func TestErrorsOfTheServerAreToldFromOutages(t *testing.T) {
 			ended, cancel := context.WithCancel(t.Context())
 			cancel()
 			if got := asOutage(ended, wrapped(c.err)); errors.Is(got, storage.ErrOutage) {
-				t.Errorf("for a caller who has left: %v", got)
+				t.Errorf("with a cancelled context: %v", got)
 			}
 		})
 	}
@@ -51,14 +51,14 @@ func wrapped(err error) error {
 	return fmt.Errorf("get object: %w", err)
 }
 
-func TestConnectionThatEndsWithinAnObjectIsAnOutage(t *testing.T) {
+func TestConnectionLostWhileReadingAnObjectIsAnOutage(t *testing.T) {
 	torn := body{io.NopCloser(iotest.ErrReader(io.ErrUnexpectedEOF)), t.Context()}
 	if _, err := io.ReadAll(torn); !errors.Is(err, storage.ErrOutage) {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestServerOutOfReachIsAnOutage(t *testing.T) {
+func TestUnreachableServerIsAnOutage(t *testing.T) {
 	client, err := minio.New("127.0.0.1:1", &minio.Options{MaxRetries: 1, Region: "none"})
 	if err != nil {
 		t.Fatal(err)

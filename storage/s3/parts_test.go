@@ -11,8 +11,7 @@ import (
 	"testing"
 )
 
-// partsServer is an S3 server that remembers how long the bodies of uploads are, by the number
-// of the part, 0 for an object that is sent by one request.
+// partsServer is an S3 server that records the sizes of uploads by part number, "" for an object sent in one request.
 type partsServer struct {
 	mu        sync.Mutex
 	received  map[string]int64
@@ -45,7 +44,7 @@ func (p *partsServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func TestObjectThatIsTooGreatForOneRequestIsSentInParts(t *testing.T) {
+func TestObjectTooLargeForOneRequestIsSentInParts(t *testing.T) {
 	const limit = 20 << 20
 	for _, test := range []struct {
 		size      int64

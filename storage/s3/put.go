@@ -29,7 +29,7 @@ func (s *Store) Put(ctx context.Context, scope string, r io.Reader, size int64) 
 		return storage.Object{}, fmt.Errorf("invalid object scope %q", scope)
 	}
 	if size >= 0 {
-		// One byte more than announced shows that there are too many.
+		// One byte more than announced is enough to detect a longer stream.
 		r = io.LimitReader(r, size+1)
 	}
 	object, err := s.put(ctx, scope, r, size)
@@ -54,8 +54,8 @@ func (s *Store) put(ctx context.Context, scope string, r io.Reader, size int64) 
 	if stored, err := s.stored(ctx, object); stored || err != nil {
 		return object, err
 	}
-	// The client streams a file that is sent by one request, and else holds one part in memory. It would read any other
-	// kind of reader as a whole.
+	// The client streams a file if it sends one request, and holds one part in memory if it sends parts. It would read
+	// any other kind of reader as a whole.
 	_, err = s.client.Client.PutObject(ctx, s.bucket, object.Key, content.Reader, object.Size, minio.PutObjectOptions{
 		DisableMultipart: object.Size <= s.maxSinglePut, SendContentMd5: true, UserMetadata: map[string]string{sumMetadata: sum},
 	})

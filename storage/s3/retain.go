@@ -136,7 +136,7 @@ func (s *Store) deleteVersions(ctx context.Context, key string) error {
 	return retained
 }
 
-// deleteVersion removes a version. Error codes for a version under retention differ, so its retention is read.
+// deleteVersion removes a version. Servers have different error codes for retention, so the retention is read.
 func (s *Store) deleteVersion(ctx context.Context, key, version string) error {
 	err := s.client.RemoveObject(ctx, s.bucket, key, minio.RemoveObjectOptions{VersionID: version})
 	if err == nil {

@@ -20,8 +20,8 @@ import (
 	"attestry/storage/storagetest"
 )
 
-// newLockedBucket names a bucket that is made with object lock. It is emptied at the end: the
-// server does not remove another one.
+// newLockedBucket names a bucket that Open creates with object lock. Cleanup deletes all versions, because the server
+// removes only empty buckets with object lock.
 func newLockedBucket(t *testing.T, mode s3.RetentionMode) s3.Options {
 	t.Helper()
 	options := newBucket(t)
@@ -48,7 +48,7 @@ func TestObjectsInABucketWithObjectLock(t *testing.T) {
 	})
 }
 
-// versionsOf lists the ids of the versions of an object, the newest first.
+// versionsOf lists the version ids of an object, newest first.
 func versionsOf(t *testing.T, options s3.Options, key string) []string {
 	t.Helper()
 	var versions []string
@@ -82,7 +82,7 @@ func requireReadable(t *testing.T, store *s3.Store, key, want string) {
 	}
 }
 
-func TestRetainedObjectOutlivesDeletion(t *testing.T) {
+func TestRetainedObjectCannotBeDeleted(t *testing.T) {
 	for _, mode := range []s3.RetentionMode{s3.Governance, s3.Compliance} {
 		t.Run(string(mode), func(t *testing.T) {
 			options := newLockedBucket(t, mode)
@@ -93,7 +93,7 @@ func TestRetainedObjectOutlivesDeletion(t *testing.T) {
 				t.Fatal(err)
 			}
 			if mode == s3.Compliance {
-				// Nobody can empty the bucket before.
+				// Until then the bucket cannot be emptied.
 				defer time.Sleep(time.Until(until.Add(time.Second)))
 			}
 			version := versionsOf(t, options, object.Key)[0]
@@ -112,7 +112,7 @@ func TestRetainedObjectOutlivesDeletion(t *testing.T) {
 	}
 }
 
-func TestDeleteTakesEachVersionAndMarkerAway(t *testing.T) {
+func TestDeleteRemovesEachVersionAndMarker(t *testing.T) {
 	options := newLockedBucket(t, s3.Governance)
 	store, client := open(t, options), connect(t, options)
 	object, other := put(t, store, "evidence"), put(t, store, "other")
@@ -136,7 +136,7 @@ func TestDeleteTakesEachVersionAndMarkerAway(t *testing.T) {
 	requireReadable(t, store, other.Key, "other")
 }
 
-func TestDeleteOfARetainedObjectRemovesWhatHidesIt(t *testing.T) {
+func TestDeleteOfARetainedObjectRemovesItsDeleteMarkers(t *testing.T) {
 	options := newLockedBucket(t, s3.Governance)
 	store, client := open(t, options), connect(t, options)
 	object := put(t, store, "evidence")
@@ -249,8 +249,7 @@ func TestRetentionIsVerified(t *testing.T) {
 	}
 }
 
-// TestLockOfAnotherStoreIsTakenOver gives objects the mode and the end of a lock; a later end and the stricter mode stay.
-func TestLockOfAnotherStoreIsTakenOver(t *testing.T) {
+func TestLockKeepsTheLaterEndAndTheStricterMode(t *testing.T) {
 	options := newLockedBucket(t, s3.Governance)
 	open(t, options)
 	options.Retention = "" // as copies of stores open it
@@ -275,7 +274,7 @@ func TestLockOfAnotherStoreIsTakenOver(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// Nobody can empty the bucket before.
+	// Until then the bucket cannot be emptied.
 	defer time.Sleep(time.Until(near.Add(time.Second)))
 	if got, err := store.LockOf(t.Context(), strict.Key); err != nil || got.Mode != s3.Compliance || !got.Until.Equal(near) {
 		t.Errorf("it has %+v, %v", got, err)
@@ -295,11 +294,11 @@ func TestLockInABucketWithoutObjectLock(t *testing.T) {
 	}
 }
 
-// lockingServer is an S3 server with two versions of each object. It refuses as AWS does: a
-// deletion under retention has the code of one without permission.
+// lockingServer is an S3 server with two versions of each object. Like AWS, it refuses to delete a retained version
+// with the same code as without permission.
 type lockingServer struct {
-	retained map[string]string // by version, until when
-	denied   bool              // without any permission
+	retained map[string]string // end of retention by version
+	denied   bool              // no deletion is permitted
 	deleted  []string
 }
 
@@ -325,7 +324,7 @@ func (l *lockingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func TestRefusalByRetentionIsToldFromAMissingPermission(t *testing.T) {
+func TestRefusalByRetentionIsDistinguishedFromAMissingPermission(t *testing.T) {
 	for name, test := range map[string]struct {
 		server  lockingServer
 		want    error

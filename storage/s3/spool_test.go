@@ -13,7 +13,7 @@ import (
 	"attestry/storage/spool"
 )
 
-func TestFullFolderForTemporaryFilesIsUnavailableAndNotTheServersFault(t *testing.T) {
+func TestFullFolderForTemporaryFilesIsUnavailable(t *testing.T) {
 	err := explainSpool(&spool.FileError{Err: &fs.PathError{Op: "open", Path: "/tmp/x", Err: syscall.ENOSPC}})
 	var client *evidence.Error
 	if !errors.As(err, &client) || client.Code != evidence.Unavailable ||
@@ -22,7 +22,7 @@ func TestFullFolderForTemporaryFilesIsUnavailableAndNotTheServersFault(t *testin
 	}
 }
 
-func TestNetworkThatRefusesAConnectionIsNotTakenForTheFolder(t *testing.T) {
+func TestRefusedConnectionIsNotARefusedWrite(t *testing.T) {
 	dial := &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.EPERM)}
 	err := explainWrite(asOutage(t.Context(), dial))
 	var client *evidence.Error

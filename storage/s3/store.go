@@ -139,7 +139,7 @@ func (s *Store) Stat(ctx context.Context, key string) (storage.Object, error) {
 	return object, nil
 }
 
-// Delete removes an object. In a bucket with object lock it removes all versions, which would take up storage for ever.
+// Delete removes an object. With a retention it removes all versions, which would otherwise take up storage for ever.
 func (s *Store) Delete(ctx context.Context, key string) error {
 	if _, err := storage.ParseObjectKey(key); err != nil {
 		return err

@@ -111,12 +111,12 @@ func TestPingFailsWithoutTheBucket(t *testing.T) {
 	}
 }
 
-func TestTheServerTellsItsTime(t *testing.T) {
+func TestNowReturnsTheTimeOfTheServer(t *testing.T) {
 	then := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	fake := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Date", then.Format(http.TimeFormat))
 		if r.URL.Path == "/" {
-			w.WriteHeader(http.StatusForbidden) // as servers answer who says nothing of themselves
+			w.WriteHeader(http.StatusForbidden) // the reply of servers to anonymous requests
 		} else if r.Method == http.MethodGet {
 			fmt.Fprint(w, "<LocationConstraint></LocationConstraint>")
 		}
@@ -155,7 +155,7 @@ func TestErrorsShowNoSecret(t *testing.T) {
 	}
 }
 
-// server reads where the tests' server is, or skips the test.
+// server returns the options of the server to test with, or skips the test.
 func server(t *testing.T) s3.Options {
 	t.Helper()
 	address := os.Getenv("ATTESTRY_TEST_S3")
@@ -172,8 +172,8 @@ func server(t *testing.T) s3.Options {
 	}
 }
 
-// newBucket names a bucket of the test's own, removed with all it holds when the
-// test ends. Its name begins with that of the tests' bucket.
+// newBucket names a new bucket that is removed with its content at the end of the test. The configured bucket's name is
+// its prefix.
 func newBucket(t *testing.T) s3.Options {
 	t.Helper()
 	options := server(t)
@@ -196,7 +196,7 @@ func open(t *testing.T, options s3.Options) *s3.Store {
 	return store
 }
 
-// connect returns a client that looks at the bucket past the store.
+// connect returns a client that accesses the bucket directly.
 func connect(t *testing.T, options s3.Options) *minio.Client {
 	t.Helper()
 	client, err := minio.New(options.Endpoint, &minio.Options{
@@ -209,7 +209,7 @@ func connect(t *testing.T, options s3.Options) *minio.Client {
 	return client
 }
 
-// keysIn lists the keys of all that is in a bucket, in order.
+// keysIn lists the keys of all objects in a bucket, in order.
 func keysIn(t *testing.T, options s3.Options) []string {
 	t.Helper()
 	var keys []string

@@ -21,7 +21,7 @@ var schema = storage.NewSchema("sessions", storage.Index{Name: "expiry", Fields:
 func Schemas() []*storage.Schema { return []*storage.Schema{schema} }
 
 // session is a stored session. Its id is a hash, so that a reader of the database cannot use it. One of an earlier
-// version has no owner.
+// version has no owner and is ignored.
 type session struct {
 	ID string `json:"id"`
 	identity.Session

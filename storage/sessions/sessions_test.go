@@ -23,7 +23,7 @@ func newSessions(t *testing.T) (*sessions.Sessions, *evidencetest.Clock, storage
 	return sessions.New(docs, clock.Now), clock, docs
 }
 
-// want checks whose a session is, "" for nobody's.
+// want checks the user of a session; "" means that there is no session.
 func want(t *testing.T, s *sessions.Sessions, id, user string) {
 	t.Helper()
 	if got, ok, err := s.Get(t.Context(), id); err != nil || ok != (user != "") || ok && got.User != user {
@@ -31,7 +31,7 @@ func want(t *testing.T, s *sessions.Sessions, id, user string) {
 	}
 }
 
-// begin stores a session of somebody for an hour.
+// begin stores a session of a user for an hour.
 func begin(t *testing.T, s *sessions.Sessions, id, user string) {
 	t.Helper()
 	if err := s.Begin(t.Context(), id, identity.Session{User: user}, time.Hour); err != nil {
@@ -77,7 +77,7 @@ func TestExpiredSessionsAreDeletedAndIDsAreNotStored(t *testing.T) {
 	}
 }
 
-func TestSessionsOfEarlierVersionsAreNobodys(t *testing.T) {
+func TestSessionsOfEarlierVersionsAreInvalid(t *testing.T) {
 	s, clock, docs := newSessions(t)
 	hash := sha256.Sum256([]byte("old"))
 	id := hex.EncodeToString(hash[:])

@@ -79,7 +79,7 @@ func (w writer) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Close removes the temporary file, if any.
+// Close closes the temporary file, if any, which frees its space.
 func (s *Spool) Close() error {
 	if s.file == nil {
 		return nil

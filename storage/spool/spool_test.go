@@ -14,7 +14,7 @@ import (
 	"attestry/storage/spool"
 )
 
-func TestSpoolGivesBackWhatItRead(t *testing.T) {
+func TestSpoolReturnsWhatItRead(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	for name, size := range map[string]int{"empty": 0, "in memory": 64 << 10, "in a file": 64<<10 + 1, "large": 3 << 20} {
 		t.Run(name, func(t *testing.T) {
@@ -34,7 +34,7 @@ func TestSpoolGivesBackWhatItRead(t *testing.T) {
 	wantEmptyFolder(t)
 }
 
-func TestSpoolsUseTheMemoryOfABufferOneAfterTheOther(t *testing.T) {
+func TestSuccessiveSpoolsReuseOneBuffer(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	var buffer bytes.Buffer
 	for _, content := range []string{"long content", "short", "content for a file", "", "last"} {
@@ -55,7 +55,7 @@ func TestSpoolsUseTheMemoryOfABufferOneAfterTheOther(t *testing.T) {
 	wantEmptyFolder(t)
 }
 
-func TestSpoolReportsWhatGoesWrongWithTheStream(t *testing.T) {
+func TestSpoolReturnsErrorsOfTheStream(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	broken := errors.New("broken")
 	for _, size := range []int{1, 100 << 10} {
@@ -69,7 +69,7 @@ func TestSpoolReportsWhatGoesWrongWithTheStream(t *testing.T) {
 	wantEmptyFolder(t)
 }
 
-func TestSpoolTellsWhatGoesWrongWithTheFile(t *testing.T) {
+func TestSpoolReturnsErrorsOfTheFile(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
 	_, err := spool.New(strings.NewReader("xx"), 1)
 	var file *spool.FileError

@@ -8,9 +8,8 @@ import (
 	"attestry/storage"
 )
 
-// CloseDuringWrites closes a database while several goroutines call insert with ever new
-// ids. Every call must return, and the last one of each goroutine with the error of a closed
-// database.
+// CloseDuringWrites closes a database while several goroutines call insert with new ids. Every call must return; the
+// last call of each goroutine must return the error closed.
 func CloseDuringWrites(t *testing.T, db storage.Documents, insert func(id string) error, closed error) {
 	t.Helper()
 	const writers = 8

@@ -8,8 +8,7 @@ import (
 	"attestry/storage"
 )
 
-// CountingDocuments counts the commands that go to an engine, for tests that bound
-// what an operation costs.
+// CountingDocuments counts the commands to an engine, for tests that bound the costs of an operation.
 type CountingDocuments struct {
 	Interceptor
 	mu    sync.Mutex
@@ -22,8 +21,7 @@ type Costs struct {
 	Methods map[string]int
 	// Writes is how many of them write.
 	Writes int
-	// Bytes is the size of all ids, fields (as JSON) and bodies that were sent to
-	// be written.
+	// Bytes is the size of all ids, fields (as JSON) and bodies sent in writes.
 	Bytes int64
 }
 
@@ -36,7 +34,7 @@ func (c Costs) Commands() int {
 	return commands
 }
 
-// NewCountingDocuments counts what goes to docs.
+// NewCountingDocuments counts the commands to docs.
 func NewCountingDocuments(docs storage.Documents) *CountingDocuments {
 	c := &CountingDocuments{}
 	c.Interceptor = Interceptor{Documents: docs, Around: c.count}
@@ -53,7 +51,7 @@ func (c *CountingDocuments) Snapshot() Costs {
 	return costs
 }
 
-// Reset begins to count anew.
+// Reset sets all counts to zero.
 func (c *CountingDocuments) Reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,7 +75,7 @@ func (c *CountingDocuments) add(command Command) {
 	}
 }
 
-// Size is how many bytes a record has, with its fields as JSON.
+// Size is the size of a record in bytes, with its fields as JSON.
 func Size(record *storage.Record) int {
 	fields, err := json.Marshal(record.Fields)
 	if err != nil {

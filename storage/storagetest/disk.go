@@ -11,15 +11,14 @@ import (
 	"testing"
 )
 
-// Disk is a small file system of a test's own, in memory.
+// Disk is a small in-memory file system for one test.
 type Disk struct {
 	// Path is its root.
 	Path string
 	t    *testing.T
 }
 
-// NewDisk mounts a file system of a size in bytes. Tests that may not mount one are
-// skipped: that takes root.
+// NewDisk mounts a file system of a size in bytes. It skips the test if it may not mount one, which takes root.
 func NewDisk(t *testing.T, size int64) *Disk {
 	t.Helper()
 	d := &Disk{Path: t.TempDir(), t: t}
@@ -58,10 +57,9 @@ func (d *Disk) MakeWritable() {
 	}
 }
 
-// filler is the file that Fill writes.
 const filler = "filler"
 
-// Fill leaves no room.
+// Fill writes a file that takes all free space.
 func (d *Disk) Fill() {
 	d.t.Helper()
 	file, err := os.Create(filepath.Join(d.Path, filler))

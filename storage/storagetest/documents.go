@@ -15,51 +15,49 @@ import (
 	"attestry/storage"
 )
 
-// DocumentsEngine tells the suite how to reach an engine of storage.Documents.
+// DocumentsEngine locates and opens databases of one engine of storage.Documents.
 type DocumentsEngine struct {
-	// Locate names a database that does not exist yet and is removed at the end
-	// of the test.
+	// Locate names a database that does not exist yet and is removed at the end of the test.
 	Locate func(t *testing.T) string
 	// Open opens the database at a location. The suite closes it.
 	Open func(t *testing.T, location string, schemas ...*storage.Schema) storage.Documents
 }
 
-// Documents is the suite that every engine of storage.Documents passes. The test
-// that calls it must do nothing else, as it is run again in a process of its own
-// that gets killed.
+// Documents is the conformance suite of engines of storage.Documents. The test that calls it must do nothing else,
+// because testKilled runs that test again in a child process.
 func Documents(t *testing.T, engine DocumentsEngine) {
 	if location := os.Getenv(victimLocation); location != "" {
 		beVictim(t, engine, location)
 	}
 	tests := map[string]func(*testing.T, DocumentsEngine){
 		"InsertRefusesATakenId":                  testInsert,
-		"AddLeavesTakenIdsAlone":                 testAdd,
+		"AddSkipsTakenIds":                       testAdd,
 		"PutOverwrites":                          testPut,
 		"ReplaceNeedsTheRevision":                testReplace,
-		"DeleteRemovesWhatThereIs":               testDelete,
+		"DeleteRemovesExistingDocuments":         testDelete,
 		"GetManyKeepsTheOrderOfIds":              testGetMany,
 		"RecordsComeBackExactly":                 testRoundTrip,
 		"TextThatCannotBeStoredIsRefused":        testText,
-		"WritesThatAreFaultyAreRefused":          testFaultyWrites,
+		"FaultyWritesAreRefused":                 testFaultyWrites,
 		"DocumentsSurviveReopening":              testReopen,
-		"ClosedEngineAnswersErrors":              testClosed,
+		"ClosedEngineReturnsErrors":              testClosed,
 		"CancelledContextReturns":                testCancelled,
 		"EntriesComeInOrder":                     testOrder,
-		"EveryQueryFindsWhatAModelFinds":         testModel,
+		"EveryQueryAgreesWithAModel":             testModel,
 		"SetOfManyValuesIsMerged":                testBigSet,
 		"TiesAreSplitOverPages":                  testTies,
-		"FloatsArePagedWithoutLossOrRepeat":      testFloats,
+		"FloatsArePagedWithoutLossOrDuplicates":  testFloats,
 		"CursorOfAnotherQueryIsRefused":          testForeignCursor,
-		"IndexOfOneValueFindsThat":               testIndexOfOneValue,
+		"IndexOfOneValueFindsItsDocuments":       testIndexOfOneValue,
 		"FaultyQueriesAreRefused":                testFaultyQueries,
-		"PageLooksAtNoMoreThanMaxScan":           testMaxScan,
+		"PageScansNoMoreThanMaxScan":             testMaxScan,
 		"PageHoldsNoMoreThanMaxBytes":            testMaxBytes,
 		"PagesBoundedInBytesLoseNothing":         testMaxBytesLosesNothing,
 		"ReadsAreChargedBodyByBody":              testCharge,
 		"ListIsInTheOrderOfIds":                  testList,
 		"ListHoldsNoMoreThanMaxBytes":            testListMaxBytes,
 		"ListLosesNothing":                       testListLosesNothing,
-		"CountIsOfTheSelection":                  testCount,
+		"CountMatchesTheQuery":                   testCount,
 		"KilledProcessLosesNoAcknowledgedWrite":  testKilled,
 		"UpdatesOfOneDocumentLoseNothing":        testUpdates,
 		"RacingInsertsHaveOneWinner":             testRacingInserts,
@@ -76,8 +74,8 @@ func Documents(t *testing.T, engine DocumentsEngine) {
 	}
 }
 
-// scaled is a number of documents or queries: fewer with -short, as a server that stands
-// in for MongoDB reads a whole collection for each query.
+// scaled returns a number of documents or queries: fewer with -short, because a substitute for MongoDB scans the
+// whole collection for each query.
 func scaled(full, short int) int {
 	if testing.Short() {
 		return short
@@ -102,7 +100,7 @@ func things() *storage.Schema {
 	}
 }
 
-// database is a fresh one with the collection things.
+// database is a new database; schema is its first collection.
 type database struct {
 	storage.Documents
 	t      *testing.T
@@ -114,7 +112,6 @@ func newDatabase(t *testing.T, engine DocumentsEngine) *database {
 	return newDatabaseOf(t, engine, things())
 }
 
-// newDatabaseOf is a fresh one with other collections, of which the first is used.
 func newDatabaseOf(t *testing.T, engine DocumentsEngine, schemas ...*storage.Schema) *database {
 	t.Helper()
 	db := &database{t: t, schema: schemas[0], Documents: engine.Open(t, engine.Locate(t), schemas...)}
@@ -332,7 +329,7 @@ func testReopen(t *testing.T, engine DocumentsEngine) {
 	first := engine.Open(t, location, things())
 	mustBe(t, Insert(t.Context(), first, things(), want), nil)
 	mustBe(t, first.Close(), nil)
-	// A later version has another index; what was stored before is found by it.
+	// A later version declares one more index. It must find documents that were stored before.
 	schema := things()
 	schema.Indexes = append(schema.Indexes, storage.Index{Name: "org", Fields: []string{"org"}})
 	second := engine.Open(t, location, schema)

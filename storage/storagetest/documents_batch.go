@@ -15,7 +15,7 @@ func others() *storage.Schema {
 	return &storage.Schema{Name: "others", Fields: []string{"org"}, Indexes: []storage.Index{{Name: "org", Fields: []string{"org"}}}}
 }
 
-// newPair is a fresh database with the collections things and others.
+// newPair returns a new database with the collections things and others.
 func newPair(t *testing.T, engine DocumentsEngine) (db *database, second *storage.Schema) {
 	t.Helper()
 	second = others()
@@ -73,7 +73,7 @@ func testBatch(t *testing.T, engine DocumentsEngine) {
 	mustBe(t, db.Write(t.Context()), nil)
 }
 
-// testUnconditional has documents put, added and deleted, of a collection in which an engine need not look at what is there.
+// testUnconditional writes to a collection in which an engine need not read documents that it overwrites or deletes.
 func testUnconditional(t *testing.T, engine DocumentsEngine) {
 	schema := &storage.Schema{Name: "unconditional", Unconditional: true}
 	db := newDatabaseOf(t, engine, schema)
@@ -106,16 +106,16 @@ func testRefusedBatch(t *testing.T, engine DocumentsEngine) {
 		write  storage.Write
 		reason error
 	}{
-		"insert of a taken id":         {storage.Write{Kind: storage.WriteInsert, Record: record("a", 9, nil)}, storage.ErrExists},
-		"replace at another revision":  {storage.Write{Kind: storage.WriteReplace, Record: record("a", 9, nil), Revision: 8}, storage.ErrMoved},
-		"replace of what is not there": {storage.Write{Kind: storage.WriteReplace, Record: record("nowhere", 9, nil), Revision: 8}, storage.ErrMoved},
-		"check at another revision":    {storage.Write{Kind: storage.WriteCheck, Record: storage.Record{ID: "a"}, Revision: 8}, storage.ErrMoved},
-		"check that nothing is there":  {storage.Write{Kind: storage.WriteCheck, Record: storage.Record{ID: "a"}}, storage.ErrMoved},
-		"check of what is not there":   {storage.Write{Kind: storage.WriteCheck, Record: storage.Record{ID: "nowhere"}, Revision: 8}, storage.ErrMoved},
+		"insert of a taken id":          {storage.Write{Kind: storage.WriteInsert, Record: record("a", 9, nil)}, storage.ErrExists},
+		"replace at another revision":   {storage.Write{Kind: storage.WriteReplace, Record: record("a", 9, nil), Revision: 8}, storage.ErrMoved},
+		"replace of an absent document": {storage.Write{Kind: storage.WriteReplace, Record: record("nowhere", 9, nil), Revision: 8}, storage.ErrMoved},
+		"check at another revision":     {storage.Write{Kind: storage.WriteCheck, Record: storage.Record{ID: "a"}, Revision: 8}, storage.ErrMoved},
+		"check for absence":             {storage.Write{Kind: storage.WriteCheck, Record: storage.Record{ID: "a"}}, storage.ErrMoved},
+		"check of an absent document":   {storage.Write{Kind: storage.WriteCheck, Record: storage.Record{ID: "nowhere"}, Revision: 8}, storage.ErrMoved},
 	}
 	for name, refusal := range refusals {
-		for place := range 3 {
-			t.Run(name+" at "+strconv.Itoa(place), func(t *testing.T) {
+		for position := range 3 {
+			t.Run(name+" at "+strconv.Itoa(position), func(t *testing.T) {
 				db, second := newPair(t, engine)
 				db.insert(record("a", 1, nil))
 				writes := []storage.Write{
@@ -123,12 +123,12 @@ func testRefusedBatch(t *testing.T, engine DocumentsEngine) {
 					{Kind: storage.WritePut, Schema: db.schema, Record: record("c", 1, nil)},
 				}
 				refusal.write.Schema = db.schema
-				writes = append(writes[:place:place], append([]storage.Write{refusal.write}, writes[place:]...)...)
-				mustRefuse(t, db.Write(t.Context(), writes...), place, refusal.reason)
+				writes = append(writes[:position:position], append([]storage.Write{refusal.write}, writes[position:]...)...)
+				mustRefuse(t, db.Write(t.Context(), writes...), position, refusal.reason)
 				mustEqual(t, db.get("a"), record("a", 1, nil))
 				db.absent(db.schema, "nowhere")
-				for _, behind := range writes[place+1:] {
-					db.absent(behind.Schema, behind.Record.ID)
+				for _, later := range writes[position+1:] {
+					db.absent(later.Schema, later.Record.ID)
 				}
 			})
 		}
@@ -160,8 +160,8 @@ func testFaultyBatch(t *testing.T, engine DocumentsEngine) {
 	db.absent(db.schema, "good")
 }
 
-// testRacingBatches counts in two documents at once. Whoever loses starts over, and whoever
-// wins has his receipt.
+// testRacingBatches increments a counter and inserts a receipt in one batch. A writer whose batch is refused retries,
+// so every increment has one receipt.
 func testRacingBatches(t *testing.T, engine DocumentsEngine) {
 	const rounds = 10
 	db, second := newPair(t, engine)

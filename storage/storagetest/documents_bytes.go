@@ -10,8 +10,7 @@ import (
 	"attestry/storage"
 )
 
-// sized makes records of one organization in the order of time, with bodies of the given
-// sizes.
+// sized returns records of one organization in the order of time, with bodies of the given sizes.
 func sized(sizes ...int) []storage.Record {
 	records := make([]storage.Record, len(sizes))
 	for i, size := range sizes {
@@ -44,7 +43,7 @@ func testMaxBytes(t *testing.T, engine DocumentsEngine) {
 		"bound of one byte":      {storage.Query{Limit: 100, MaxBytes: 1}, `["000" "001" "002" "003" "004" "005" "006" "007"]`},
 		"limit before the bound": {storage.Query{Limit: 2, MaxBytes: 100}, `["000 001" "002" "003" "004 005" "006 007"]`},
 		"descending":             {storage.Query{Limit: 100, MaxBytes: 100, Descending: true}, `["007 006" "005 004" "003" "002 001 000"]`},
-		"behind an offset":       {storage.Query{Limit: 100, MaxBytes: 100, Offset: 2}, `["002" "003" "004 005" "006 007"]`},
+		"after an offset":        {storage.Query{Limit: 100, MaxBytes: 100, Offset: 2}, `["002" "003" "004 005" "006 007"]`},
 		"with a condition":       {storage.Query{Limit: 100, MaxBytes: 60, Where: even}, `["000 002" "004 006"]`},
 		"condition, descending":  {storage.Query{Limit: 100, MaxBytes: 11, Where: even, Descending: true}, `["006 004" "002" "000"]`},
 		"fields only":            {storage.Query{Limit: 100, MaxBytes: 1, FieldsOnly: true}, `["000 001 002 003 004 005 006 007"]`},
@@ -61,8 +60,8 @@ func testMaxBytes(t *testing.T, engine DocumentsEngine) {
 	}
 }
 
-// testMaxBytesLosesNothing compares pages that are bounded in bytes with a model: all
-// that a query finds comes once and in order, and no page exceeds its bound.
+// testMaxBytesLosesNothing compares pages bounded in bytes with a model: each matching record is returned once and in
+// order, and no page of several records exceeds the bound.
 func testMaxBytesLosesNothing(t *testing.T, engine DocumentsEngine) {
 	db := newDatabase(t, engine)
 	random := rand.New(rand.NewPCG(3, 4))
@@ -97,8 +96,7 @@ func testMaxBytesLosesNothing(t *testing.T, engine DocumentsEngine) {
 	}
 }
 
-// testCharge demands that what is read is charged while it is read, and that a charge
-// that is refused ends the read.
+// testCharge checks that each body is charged when it is read, and that a refused charge ends the read.
 func testCharge(t *testing.T, engine DocumentsEngine) {
 	db := newDatabase(t, engine)
 	db.insert(sized(40, 30, 20, 10)...)

@@ -50,7 +50,7 @@ func recordsOf(pages []storage.Page) []storage.Record {
 
 func testOrder(t *testing.T, engine DocumentsEngine) {
 	db := newDatabase(t, engine)
-	// Of equal values, those with the lesser id come first.
+	// Equal values are ordered by id.
 	ordered := []any{
 		nil, nil, int64(math.MinInt64), -1e18, int64(-3), -2.5, int64(-1), 0.0, int64(0), 0.5, int64(1), 1.0,
 		1.0000000000000002, int64(2), int64(1 << 53), float64(1<<53) + 2, int64(1<<53) + 3, int64(math.MaxInt64), 1e300,
@@ -95,7 +95,7 @@ func testTextOrder(t *testing.T, db *database) {
 	}
 }
 
-// model answers queries from a slice.
+// model runs queries on a slice.
 type model struct{ records []storage.Record }
 
 func (m model) find(schema *storage.Schema, query storage.Query) []storage.Record {
@@ -185,8 +185,7 @@ func describe(query storage.Query) string {
 	return text
 }
 
-// maker makes records and queries with few different values, so that ties, nulls
-// and empty ranges are frequent.
+// maker makes random records and queries of few different values, so that ties, nulls and empty ranges are frequent.
 type maker struct{ random *rand.Rand }
 
 func (m maker) pick(values ...any) any { return values[m.random.IntN(len(values))] }
@@ -219,7 +218,7 @@ func (m maker) records(n int) []storage.Record {
 	return records
 }
 
-// query makes one that engines take.
+// query returns a random valid query.
 func (m maker) query(schema *storage.Schema) storage.Query {
 	for {
 		if query := m.anyQuery(schema); storage.CheckQuery(schema, query) == nil {
@@ -417,14 +416,14 @@ func testFaultyQueries(t *testing.T, engine DocumentsEngine) {
 		"large set":               {Index: "time", Equal: []any{big}, Limit: 1},
 		"no limit":                {Index: "time", Equal: []any{"a"}},
 		"large limit":             {Index: "time", Equal: []any{"a"}, Limit: storage.MaxMany + 1},
-		"range behind the index":  {Index: "time", Equal: []any{"a", 1.0}, From: &storage.Bound{Value: 1.0}, Limit: 1},
+		"range after the index":   {Index: "time", Equal: []any{"a", 1.0}, From: &storage.Bound{Value: 1.0}, Limit: 1},
 		"range bounded by null":   {Index: "time", Equal: []any{"a"}, From: &storage.Bound{}, Limit: 1},
 		"value of a wrong type":   {Index: "time", Equal: []any{7}, Limit: 1},
 		"required field left out": {Index: "named", Equal: []any{"a"}, Limit: 1},
 		"required field null":     {Index: "named", Equal: []any{"a", nil}, Limit: 1},
 		"null in a required set":  {Index: "named", Equal: []any{"a", storage.In{"b", nil}}, Limit: 1},
 		"only value left out":     {Index: "flagged", Equal: []any{"a"}, Limit: 1},
-		"other than the only one": {Index: "flagged", Equal: []any{"a", false}, Limit: 1},
+		"other than only value":   {Index: "flagged", Equal: []any{"a", false}, Limit: 1},
 		"negative offset":         {Index: "time", Equal: []any{"a"}, Offset: -1, Limit: 1},
 		"cursor and offset":       {Index: "time", Equal: []any{"a"}, Offset: 1, After: "x", Limit: 1},
 		"condition on an unknown": {Index: "time", Equal: []any{"a"}, Limit: 1, Where: []storage.Condition{{Field: "colour"}}},

@@ -52,7 +52,7 @@ func testList(t *testing.T, engine DocumentsEngine) {
 			mustEqual(t, got[i], records[i])
 		}
 	}
-	// The id behind which a page begins need not be that of a document.
+	// A page may start after an id that no document has.
 	page, err := db.List(t.Context(), db.schema, "a!", 2, mib)
 	if err != nil || ids(page) != "a-b a.b" {
 		t.Errorf("behind an absent id: %q, %v", ids(page), err)
@@ -85,7 +85,7 @@ func testListMaxBytes(t *testing.T, engine DocumentsEngine) {
 	}
 }
 
-// testListLosesNothing compares the pages of many documents with what was stored last.
+// testListLosesNothing lists many documents after some were overwritten and deleted.
 func testListLosesNothing(t *testing.T, engine DocumentsEngine) {
 	db := newDatabase(t, engine)
 	random := rand.New(rand.NewPCG(5, 6))

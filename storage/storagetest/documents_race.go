@@ -15,17 +15,15 @@ import (
 )
 
 const (
-	// victimLocation tells a process that it is the one to be killed, and where
-	// it is to write.
+	// victimLocation is the environment variable that tells the child process to be killed where to write.
 	victimLocation = "ATTESTRY_STORAGETEST_VICTIM"
-	// victimPrefix marks the lines on which it acknowledges a write.
+	// victimPrefix begins the lines by which that process acknowledges writes.
 	victimPrefix = "stored "
-	// Writers is how many write at once.
+	// Writers is the number of concurrent writers.
 	Writers = 16
 )
 
-// testKilled kills a process that writes, and looks for everything it had said
-// was stored.
+// testKilled kills a child process while it writes, and checks that every acknowledged write is stored.
 func testKilled(t *testing.T, engine DocumentsEngine) {
 	location := engine.Locate(t)
 	name, _, _ := strings.Cut(t.Name(), "/")
@@ -75,8 +73,7 @@ func victimRecord(id string) storage.Record {
 	return record(id, 7, map[string]any{"org": "victim", "name": id})
 }
 
-// beVictim writes until it is killed: several writers, each with all kinds of
-// writes, print what was acknowledged.
+// beVictim does all kinds of writes in several goroutines and prints the acknowledged ids, until the process is killed.
 func beVictim(t *testing.T, engine DocumentsEngine, location string) {
 	schema := things()
 	db := engine.Open(t, location, schema)
@@ -116,7 +113,7 @@ func victimWrite(t *testing.T, db storage.Documents, schema *storage.Schema, id 
 	return Replace(t.Context(), db, schema, final, 6)
 }
 
-// each runs f in all writers at once and reports their errors.
+// each runs f concurrently in all writers and reports their errors.
 func each(t *testing.T, f func(writer int) error) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -135,8 +132,7 @@ type ticket struct {
 	Last int64  `json:"last"`
 }
 
-// testUpdates draws numbers from one document, through several collections, which
-// are to each other like several processes.
+// testUpdates draws numbers from one document through several Collections, as several processes do.
 func testUpdates(t *testing.T, engine DocumentsEngine) {
 	const rounds = 10
 	db := newDatabase(t, engine)

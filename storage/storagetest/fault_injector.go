@@ -13,52 +13,52 @@ import (
 // ErrKilled is the error of every command of a process that has died.
 var ErrKilled = errors.New("the process is dead")
 
-// Fault is what happens at one of the commands of a process. The zero value is nothing.
+// Fault is a fault at one of the commands of a process. The zero value injects nothing.
 type Fault struct {
 	// At is the number of the command, or of the write if OnlyWrites.
 	At         int
 	OnlyWrites bool
-	// Before happens before the command. Dies ends the process there, or behind it
-	// if Late: no command succeeds from then on.
+	// Before is called before the command. Dies ends the process before the command, or after it if Late: no later
+	// command succeeds.
 	Before     func()
 	Dies, Late bool
 }
 
-// DieAtWrite lets a process die at its n-th write, before or after it; 0 means that it lives on.
+// DieAtWrite ends a process before or after its n-th write, or never if n is 0.
 func DieAtWrite(n int, late bool) Fault {
 	return Fault{At: n, OnlyWrites: true, Dies: true, Late: late}
 }
 
-// FaultInjector is an engine as one process sees it, to which a fault happens. It gives the
-// engine a command for each write of a batch.
+// FaultInjector is the engine of one process, with a fault at one command. Each write of a batch is a command of its
+// own.
 type FaultInjector struct {
 	Interceptor
 	Commands atomic.Int64
 	Largest  atomic.Int64 // bytes of a document that was written
-	// Reached tells that the fault has happened, Dead that the process has died of it.
+	// Reached reports that the fault has happened, Dead that it has ended the process.
 	Reached, Dead atomic.Bool
 
-	fault    Fault
-	counted  atomic.Int64
-	underWay sync.RWMutex
+	fault   Fault
+	counted atomic.Int64
+	running sync.RWMutex // held for reading by each command
 }
 
-// NewFaultInjector lets a fault happen to a process that works on docs.
+// NewFaultInjector injects a fault into the commands of a process to docs.
 func NewFaultInjector(docs storage.Documents, fault Fault) *FaultInjector {
 	f := &FaultInjector{fault: fault}
 	f.Interceptor = Interceptor{Documents: docs, Around: f.around}
 	return f
 }
 
-// Wait waits until no command is under way.
+// Wait waits until no command is running.
 func (f *FaultInjector) Wait() {
-	f.underWay.Lock()
-	defer f.underWay.Unlock()
+	f.running.Lock()
+	defer f.running.Unlock()
 }
 
 func (f *FaultInjector) around(command Command, run func() error) error {
-	f.underWay.RLock()
-	defer f.underWay.RUnlock()
+	f.running.RLock()
+	defer f.running.RUnlock()
 	f.Commands.Add(1)
 	for _, write := range command.Writes {
 		f.Largest.Store(max(f.Largest.Load(), int64(len(write.Record.Body))))
@@ -84,7 +84,7 @@ func (f *FaultInjector) around(command Command, run func() error) error {
 	return ErrKilled
 }
 
-// Write gives the engine a command for each write.
+// Write sends the engine a command for each write.
 func (f *FaultInjector) Write(ctx context.Context, writes ...storage.Write) error {
 	return WriteOneByOne(writes, func(write storage.Write) error { return f.Interceptor.Write(ctx, write) })
 }
@@ -92,13 +92,13 @@ func (f *FaultInjector) Write(ctx context.Context, writes ...storage.Write) erro
 // ErrWrite is the error of a write to a collection that fails.
 var ErrWrite = errors.New("the write failed")
 
-// FailingCollection fails the writes to one collection, as long as it is named.
+// FailingCollection fails all commands that write to the collection Name.
 type FailingCollection struct {
 	Interceptor
 	Name string
 }
 
-// NewFailingCollection fails no writes to docs yet.
+// NewFailingCollection wraps docs; no write fails before Name is set.
 func NewFailingCollection(docs storage.Documents) *FailingCollection {
 	c := &FailingCollection{}
 	c.Interceptor = Interceptor{Documents: docs, Around: func(command Command, run func() error) error {

@@ -6,15 +6,15 @@ import (
 	"attestry/storage"
 )
 
-// Command is a command to an engine.
+// Command is one call to an engine.
 type Command struct {
 	// Method is the name of the method of storage.Documents.
 	Method string
-	// Writes are what it writes; a command that reads has none.
+	// Writes are the arguments of Write; reads have none.
 	Writes []storage.Write
 }
 
-// Interceptor gives the commands to an engine to a function.
+// Interceptor passes each command to an engine through a function.
 type Interceptor struct {
 	storage.Documents
 	// Around calls run for a command, or returns an error instead.

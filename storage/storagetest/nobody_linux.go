@@ -9,8 +9,7 @@ import (
 // nobody is a user who owns no files.
 const nobody = 65534
 
-// AsNobody calls f without the rights of root, which no permission of a file restricts, and
-// returns its error.
+// AsNobody calls f without the rights of root, whom file permissions do not restrict, and returns its error.
 func AsNobody(f func() error) error {
 	result := make(chan error)
 	go func() {

@@ -27,18 +27,17 @@ type ObjectStore struct {
 	Keys func() []string
 }
 
-// Objects is the conformance suite that every engine of storage.Objects passes.
-// open returns an empty store of its own to each test.
+// Objects is the conformance suite of engines of storage.Objects. open returns a new empty store for each test.
 func Objects(t *testing.T, open func(t *testing.T) ObjectStore) {
 	tests := []struct {
 		name string
 		run  func(*testing.T, ObjectStore)
 	}{
-		{"PutGivesBackWhatItTook", objectRoundTrips},
+		{"PutContentIsReadBack", objectRoundTrips},
 		{"PutNamesTheContentAddress", objectAddress},
 		{"PutRefusesAnotherSize", objectWrongSize},
 		{"PutOfABrokenStreamLeavesNothing", objectBrokenStream},
-		{"PutStopsWithItsContext", objectCancelledPut},
+		{"PutStopsWhenItsContextIsCancelled", objectCancelledPut},
 		{"PutOfTheSameContentTwiceIsOneObject", objectTwice},
 		{"ConcurrentPutsOfTheSameContentSucceed", objectConcurrentPuts},
 		{"PutRefusesHostileScopes", objectHostileScopes},
@@ -51,8 +50,8 @@ func Objects(t *testing.T, open func(t *testing.T) ObjectStore) {
 		{"DeleteSparesOtherScopes", objectDeleteScoped},
 		{"RetainKeepsTheObject", objectRetain},
 		{"ListIsInTheOrderOfKeys", objectList},
-		{"ListBeginsBehindAnyKey", objectListAfter},
-		{"EveryCallStopsWithItsContext", objectCancelledCalls},
+		{"ListStartsAfterAnyKey", objectListAfter},
+		{"EveryCallStopsWhenItsContextIsCancelled", objectCancelledCalls},
 		{"PingAnswers", objectPing},
 	}
 	for _, test := range tests {
@@ -97,8 +96,7 @@ func objectWrongSize(t *testing.T, store ObjectStore) {
 func objectBrokenStream(t *testing.T, store ObjectStore) {
 	broken := errors.New("the stream broke")
 	for _, size := range []int64{0, 10, mib, 3 * mib, 18 * mib} {
-		// A torn request body ends with io.ErrUnexpectedEOF, which some readers
-		// take for the end.
+		// A truncated request body ends with io.ErrUnexpectedEOF, which some readers treat as the normal end.
 		for _, failure := range []error{broken, io.ErrUnexpectedEOF} {
 			_, err := store.Put(t.Context(), "org", io.MultiReader(objectStream(1, size), failingReader{failure}), -1)
 			if !errors.Is(err, failure) {
@@ -353,8 +351,7 @@ func requireKeys(t *testing.T, store ObjectStore, want ...string) {
 	}
 }
 
-// FileKeys lists the keys of the objects that storage/filesystem keeps in a folder, in
-// order.
+// FileKeys lists the keys of the objects that storage/filesystem keeps in a folder, in order.
 func FileKeys(t testing.TB, folder string) []string {
 	t.Helper()
 	var keys []string

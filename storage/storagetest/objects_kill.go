@@ -17,19 +17,17 @@ import (
 )
 
 const (
-	// objectVictim tells a test binary that it is the process to be killed, and
-	// where its store is.
+	// objectVictim is the environment variable that tells the child process to be killed where its store is.
 	objectVictim = "ATTESTRY_TEST_OBJECTS_VICTIM"
-	// streaming is what the victim says when a Put of it stands midway.
+	// streaming is the line that the victim prints when one of its Puts is stalled midway.
 	streaming = "streaming"
-	// acknowledged is how many objects the victim must have put before its end.
+	// acknowledged is the number of objects that the victim must have put before it is killed.
 	acknowledged = 25
 )
 
-// ObjectsSurviveKill kills a process (-9) in the middle of its Puts: what it had
-// acknowledged is there, and nothing is there in part. It runs the test that calls
-// it once more as the process to be killed. prepare makes an empty location, and
-// open opens the store there.
+// ObjectsSurviveKill kills a process (-9) during its Puts: acknowledged objects are stored, and no object is partial.
+// It runs the calling test again as the process to be killed. prepare returns an empty location; open opens the store
+// there.
 func ObjectsSurviveKill(t *testing.T, prepare func() string, open func(ctx context.Context, location string) (ObjectStore, error)) {
 	if location, victim := os.LookupEnv(objectVictim); victim {
 		store, err := open(t.Context(), location)
@@ -57,8 +55,7 @@ func ObjectsSurviveKill(t *testing.T, prepare func() string, open func(ctx conte
 	}
 }
 
-// killWhilePutting starts the victim, kills it, and returns the keys it had
-// acknowledged by then.
+// killWhilePutting starts the victim, kills it, and returns the keys it had acknowledged.
 func killWhilePutting(t *testing.T, location string) []string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -73,7 +70,7 @@ func killWhilePutting(t *testing.T, location string) []string {
 		t.Fatal(err)
 	}
 	var keys, others []string
-	stands := false
+	stalled := false
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		key, isKey := strings.CutPrefix(lines.Text(), "key ")
@@ -81,23 +78,23 @@ func killWhilePutting(t *testing.T, location string) []string {
 		case isKey:
 			keys = append(keys, key)
 		case lines.Text() == streaming:
-			stands = true
+			stalled = true
 		default:
 			others = append(others, lines.Text())
 		}
-		if stands && len(keys) >= acknowledged {
-			// What it manages to say before it dies is read by this loop as well.
+		if stalled && len(keys) >= acknowledged {
+			// The loop also reads the lines that it prints before it dies.
 			_ = victim.Process.Kill()
 		}
 	}
 	_ = victim.Wait()
-	if !stands || len(keys) < acknowledged {
+	if !stalled || len(keys) < acknowledged {
 		t.Fatalf("the victim ended by itself:\n%s", strings.Join(others, "\n"))
 	}
 	return keys
 }
 
-// putUntilKilled keeps one Put standing midway, and makes others of all sizes.
+// putUntilKilled keeps one Put stalled midway and puts other objects of several sizes.
 func putUntilKilled(t *testing.T, store ObjectStore) {
 	stalled := io.MultiReader(objectStream(1, 2*mib), hookReader(func() {
 		fmt.Println(streaming)
@@ -116,7 +113,7 @@ func putUntilKilled(t *testing.T, store ObjectStore) {
 	}
 }
 
-// requireWhole checks that an object's content is what its key says.
+// requireWhole checks that an object's content has the SHA-256 and size of its metadata.
 func requireWhole(t *testing.T, store ObjectStore, key string) {
 	t.Helper()
 	object, err := store.Stat(t.Context(), key)

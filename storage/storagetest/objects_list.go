@@ -8,11 +8,10 @@ import (
 	"attestry/storage"
 )
 
-// listScopes have names of which one begins with another, which folders order otherwise
-// than keys do.
+// listScopes have names that are prefixes of others: folders sort them differently than keys do.
 var listScopes = []string{"a", "a-b", "a.b", "a0", "B", "org"}
 
-// fillObjects puts objects into several scopes and returns them in the order of their keys.
+// fillObjects puts objects into several scopes and returns them ordered by key.
 func fillObjects(t *testing.T, store ObjectStore) []storage.Object {
 	t.Helper()
 	var objects []storage.Object

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// objectStream gives size bytes that follow from the seed.
+// objectStream returns size bytes that depend only on the seed.
 func objectStream(seed uint64, size int64) io.Reader {
 	var key [32]byte
 	binary.LittleEndian.PutUint64(key[:], seed)
@@ -35,8 +35,8 @@ func (h hookReader) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// objectMemory streams 64 MiB in and out and looks at the heap on the way. A store
-// may hold a part of the stream, but not all of it.
+// objectMemory streams 64 MiB in and out and measures the heap meanwhile. A store may buffer a part of the stream, but
+// not all of it.
 func objectMemory(t *testing.T, store ObjectStore) {
 	const size, bound = 64 * mib, 40 * mib
 	before := liveHeap()
@@ -61,7 +61,7 @@ func objectMemory(t *testing.T, store ObjectStore) {
 	}
 }
 
-// heapReader notes the greatest live heap it sees, once per 8 MiB.
+// heapReader measures the live heap every 8 MiB and keeps the peak.
 type heapReader struct {
 	r       io.Reader
 	n, next int64

@@ -6,9 +6,8 @@ import (
 	"attestry/storage"
 )
 
-// WriteOneByOne calls write for each of the writes of one command, as an engine may whose
-// batches can be cut short, and between whose writes others may come. The first error ends
-// it, and is that of the whole command.
+// WriteOneByOne calls write for each write of a command, like an engine whose batches are not atomic. The first error
+// ends the command and is its result.
 func WriteOneByOne(writes []storage.Write, write func(storage.Write) error) error {
 	for i, one := range writes {
 		err := write(one)

@@ -17,7 +17,7 @@ func Replace(ctx context.Context, docs storage.Documents, schema *storage.Schema
 	return writeOne(ctx, docs, storage.Write{Kind: storage.WriteReplace, Schema: schema, Record: record, Revision: revision})
 }
 
-// writeOne does a write, and returns the reason alone if it was refused.
+// writeOne does one write and returns the bare reason if it was refused.
 func writeOne(ctx context.Context, docs storage.Documents, w storage.Write) error {
 	err := docs.Write(ctx, w)
 	if refused, ok := errors.AsType[*storage.RefusedWrite](err); ok {

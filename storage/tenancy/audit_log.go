@@ -23,7 +23,7 @@ func auditFields(e *identity.AuditEntry) map[string]any {
 	}
 }
 
-// AuditOrder is what the audit log is sorted by, and then by time.
+// AuditOrder is the first sort key of the audit log; the second is the time.
 type AuditOrder string
 
 // The orders of the audit log.
@@ -57,7 +57,6 @@ func (t *Tenancy) AuditLog(ctx context.Context, q AuditQuery) ([]identity.AuditE
 	return storage.FindPage(ctx, t.auditLog, q.query(), q.Offset, q.Limit)
 }
 
-// query has an index for each order.
 func (q *AuditQuery) query() storage.Query {
 	query := storage.Query{Index: string(q.Order), Equal: []any{q.OrgID}, Descending: !q.Ascending}
 	query.Narrow(q.Search != "", "text", storage.ContainsFold, q.Search)
@@ -74,7 +73,8 @@ func (q *AuditQuery) query() storage.Query {
 }
 
 // Record makes a change in an organization and adds it to the audit log, in one batch. change adds its writes to the
-// batch, may change the organization, and describes the change, "" if nothing changes. It may be called again.
+// batch, may change the organization, and describes the change, "" if nothing changes. Without writes nothing is
+// stored. It may be called again.
 func (t *Tenancy) Record(ctx context.Context, orgName string, by identity.Actor, subject identity.AuditSubject, change func(*evidence.Organization, *storage.Batch) (string, error)) error {
 	return t.change(ctx, orgName, by, func(c *orgChange) error {
 		what, err := change(&c.org, &c.batch)

@@ -13,10 +13,11 @@ import (
 )
 
 // ApplyBootstrap creates what is declared and missing, sets the rest as declared (e-mails, roles, switches, inbound
-// webhooks, descriptions and expiries of keys), and removes what is declared absent. What is no longer declared stays,
-// except for an organization's webhooks. It is idempotent, also if several processes call it at once. If the
-// declaration conflicts with stored data, it changes nothing and returns all conflicts. config.ParseBootstrap must have
-// accepted the declaration: names, keys and webhooks are declared once, and members are declared as users.
+// webhooks, descriptions and expiries of keys), and removes what is declared absent. It removes nothing else, except
+// the inbound webhooks of declared organizations that are not declared. It is idempotent, also if several processes
+// call it at once. If the declaration conflicts with stored data, it changes nothing and returns all conflicts.
+// config.ParseBootstrap must have accepted the declaration: names, keys and webhooks are declared once, and members are
+// declared as users.
 //
 // It returns the keys it made, even with an error, as their secrets are never shown again. A key that was made for a
 // user and a description is never made again, and a revoked key that is declared stays revoked.

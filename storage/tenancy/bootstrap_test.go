@@ -26,8 +26,8 @@ func bootstrapWithMadeKeys() identity.Bootstrap {
 }
 
 func TestApplyBootstrapIsIdempotent(t *testing.T) {
-	docs, hands := newTenancyDocuments(t), evidencetest.NewClock(time.Unix(1_800_000_000, 0))
-	first := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
+	docs, clock := newTenancyDocuments(t), evidencetest.NewClock(time.Unix(1_800_000_000, 0))
+	first := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
 	made := apply(t, first, bootstrapWithMadeKeys())
 	if len(made) != 2 || made[0].Description != "ci" || made[1].ExpiresAt != 4_000_000_000 {
 		t.Fatalf("made %+v", made)
@@ -43,7 +43,7 @@ func TestApplyBootstrapIsIdempotent(t *testing.T) {
 	first.Close()
 	stored := docs.bodies()
 
-	second := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
+	second := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(second.Close)
 	before := docs.writes()
 	if again := apply(t, second, bootstrapWithMadeKeys()); len(again) != 0 {
@@ -61,7 +61,7 @@ func TestApplyBootstrapIsIdempotent(t *testing.T) {
 	}
 }
 
-// betaOf tells whether an organization has the beta features.
+// betaOf reports whether an organization has the beta features.
 func betaOf(t *testing.T, store *tenancy.Tenancy, orgName string) bool {
 	t.Helper()
 	org, err := store.Organization(t.Context(), orgName)
@@ -117,7 +117,7 @@ func TestOrganizationsKeepTheirBetaFeaturesUnlessTheyAreDeclared(t *testing.T) {
 }
 
 func TestApplyBootstrapFollowsTheFileAndLeavesTheRestAlone(t *testing.T) {
-	store, _, hands := newTenancy(t)
+	store, _, clock := newTenancy(t)
 	anna := authenticate(t, store, annasKey)
 	yes := true
 	apply(t, store, identity.Bootstrap{
@@ -138,7 +138,7 @@ func TestApplyBootstrapFollowsTheFileAndLeavesTheRestAlone(t *testing.T) {
 		t.Errorf("a membership that is no longer named is %+v, %v", access, err)
 	}
 
-	hands.Advance(1)
+	clock.Advance(1)
 	apply(t, store, tenancyBootstrap())
 	if access, err := store.Access(t.Context(), anna, "acme"); err != nil || !access.Beta || access.Role != evidence.Snapshotter {
 		t.Errorf("without a word on beta it is %+v, %v", access, err)
@@ -160,9 +160,8 @@ func TestApplyBootstrapMakesPersonalOrganizations(t *testing.T) {
 	}
 }
 
-func TestApplyBootstrapOfADeclarationWithAFaultChangesNothing(t *testing.T) {
-	// Each declares something new, and something that stands already otherwise, in front
-	// of the fault.
+func TestApplyBootstrapOfAFaultyDeclarationChangesNothing(t *testing.T) {
+	// Before the fault, each declaration has something new and something that differs from what is stored.
 	sound := func(users []identity.DeclaredUser, organizations ...identity.DeclaredOrganization) identity.Bootstrap {
 		return identity.Bootstrap{
 			Users: append([]identity.DeclaredUser{
@@ -231,31 +230,30 @@ func TestApplyBootstrapOfADeclarationWithAFaultChangesNothing(t *testing.T) {
 	}
 }
 
-// TestApplyBootstrapThatFailsMidwayIsCompletedByTheNext lets another process take a
-// name after it was checked.
+// Another process takes a name after it was checked.
 func TestApplyBootstrapThatFailsMidwayIsCompletedByTheNext(t *testing.T) {
-	docs, hands := newTenancyDocuments(t), evidencetest.NewClock(time.Unix(1_800_000_000, 0))
+	docs, clock := newTenancyDocuments(t), evidencetest.NewClock(time.Unix(1_800_000_000, 0))
 	docs.hook(func(command, collection, id string) error {
 		if command == "insert" && collection == "organizations" && id == "open" {
 			docs.hook(nil)
-			other := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
+			other := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
 			defer other.Close()
 			apply(t, other, identity.Bootstrap{Users: []identity.DeclaredUser{{Name: "open"}}})
 		}
 		return nil
 	})
-	store := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
+	store := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(store.Close)
-	told, err := store.ApplyBootstrap(t.Context(), bootstrapWithMadeKeys())
-	if err == nil || len(told) != 2 {
-		t.Fatalf("%d keys were told, %v", len(told), err)
+	returned, err := store.ApplyBootstrap(t.Context(), bootstrapWithMadeKeys())
+	if err == nil || len(returned) != 2 {
+		t.Fatalf("%d keys were returned, %v", len(returned), err)
 	}
 	corrected := bootstrapWithMadeKeys()
 	corrected.Organizations[1].Name = "other"
 	if again := apply(t, store, corrected); len(again) != 0 {
 		t.Errorf("%d keys were made again", len(again))
 	}
-	anna := authenticate(t, store, told[0].Secret.Reveal())
+	anna := authenticate(t, store, returned[0].Secret.Reveal())
 	for _, org := range []string{"acme", "other", "anna"} {
 		if _, err := store.Access(t.Context(), anna, org); err != nil {
 			t.Errorf("anna in %s: %v", org, err)
@@ -264,14 +262,14 @@ func TestApplyBootstrapThatFailsMidwayIsCompletedByTheNext(t *testing.T) {
 }
 
 func TestApplyBootstrapByManyProcessesMakesEverythingOnce(t *testing.T) {
-	docs, hands := newTenancyDocuments(t), evidencetest.NewClock(time.Unix(1_800_000_000, 0))
+	docs, clock := newTenancyDocuments(t), evidencetest.NewClock(time.Unix(1_800_000_000, 0))
 	const processes = 8
 	var mu sync.Mutex
 	var made []identity.MadeKey
 	var wg sync.WaitGroup
 	for range processes {
 		wg.Go(func() {
-			store := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
+			store := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
 			defer store.Close()
 			keys, err := store.ApplyBootstrap(t.Context(), bootstrapWithMadeKeys())
 			if err != nil {
@@ -284,9 +282,9 @@ func TestApplyBootstrapByManyProcessesMakesEverythingOnce(t *testing.T) {
 	}
 	wg.Wait()
 	if len(made) != 2 {
-		t.Errorf("%d keys were told, want 2", len(made))
+		t.Errorf("%d keys were returned, want 2", len(made))
 	}
-	store := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
+	store := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(store.Close)
 	ids := map[string]bool{}
 	for _, key := range made {
@@ -302,10 +300,10 @@ func TestApplyBootstrapByManyProcessesMakesEverythingOnce(t *testing.T) {
 	}
 }
 
-func TestApplyBootstrapFinishesWhatACrashLeft(t *testing.T) {
+func TestApplyBootstrapCompletesAnInterruptedOne(t *testing.T) {
 	crash := errors.New("killed")
 	for at := 1; ; at++ {
-		docs, hands := newTenancyDocuments(t), evidencetest.NewClock(time.Unix(1_800_000_000, 0))
+		docs, clock := newTenancyDocuments(t), evidencetest.NewClock(time.Unix(1_800_000_000, 0))
 		commands := 0
 		docs.hook(func(string, string, string) error {
 			commands++
@@ -314,13 +312,13 @@ func TestApplyBootstrapFinishesWhatACrashLeft(t *testing.T) {
 			}
 			return nil
 		})
-		killed := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
-		told, err := killed.ApplyBootstrap(t.Context(), bootstrapWithMadeKeys())
+		killed := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
+		returned, err := killed.ApplyBootstrap(t.Context(), bootstrapWithMadeKeys())
 		killed.Close()
 		docs.hook(nil)
-		store := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
-		told = append(told, apply(t, store, bootstrapWithMadeKeys())...)
-		checkComplete(t, store, told, fmt.Sprintf("killed at command %d", at))
+		store := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
+		returned = append(returned, apply(t, store, bootstrapWithMadeKeys())...)
+		checkComplete(t, store, returned, fmt.Sprintf("killed at command %d", at))
 		store.Close()
 		if err == nil {
 			return
@@ -328,12 +326,12 @@ func TestApplyBootstrapFinishesWhatACrashLeft(t *testing.T) {
 	}
 }
 
-func checkComplete(t *testing.T, store *tenancy.Tenancy, told []identity.MadeKey, when string) {
+func checkComplete(t *testing.T, store *tenancy.Tenancy, returned []identity.MadeKey, when string) {
 	t.Helper()
-	if len(told) != 2 {
-		t.Errorf("%s: %d keys were told, want 2", when, len(told))
+	if len(returned) != 2 {
+		t.Errorf("%s: %d keys were returned, want 2", when, len(returned))
 	}
-	for _, key := range told {
+	for _, key := range returned {
 		authenticate(t, store, key.Secret.Reveal())
 	}
 	anna, bert := authenticate(t, store, annasKey), authenticate(t, store, bertsKey)
@@ -347,12 +345,12 @@ func checkComplete(t *testing.T, store *tenancy.Tenancy, told []identity.MadeKey
 	}
 }
 
-func TestARevokedMadeKeyIsNotMadeAgain(t *testing.T) {
-	store, _, hands := newTenancy(t)
+func TestRevokedMadeKeyIsNotMadeAgain(t *testing.T) {
+	store, _, clock := newTenancy(t)
 	made := apply(t, store, bootstrapWithMadeKeys())
 	authenticate(t, store, made[0].Secret.Reveal())
 	declared := bootstrapWithMadeKeys()
-	declared.Users[0].Keys[1].ExpiresAt = hands.Now().Unix()
+	declared.Users[0].Keys[1].ExpiresAt = clock.Now().Unix()
 	if again := apply(t, store, declared); len(again) != 0 {
 		t.Error("the key was made again")
 	}
@@ -360,7 +358,7 @@ func TestARevokedMadeKeyIsNotMadeAgain(t *testing.T) {
 	wantCode(t, err, evidence.Unauthorized)
 }
 
-func TestWhatIsDeclaredAbsentIsRemoved(t *testing.T) {
+func TestEntriesDeclaredAbsentAreRemoved(t *testing.T) {
 	store, _, _ := newTenancy(t)
 	made := apply(t, store, bootstrapWithMadeKeys())
 	declared := tenancyBootstrap()

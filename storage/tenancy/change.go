@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// changeTimeout is how long a change is retried. An attempt is refused if another process has made a change.
+	// changeTimeout is how long a change is retried. An attempt is refused if another process has made one meanwhile.
 	changeTimeout = 10 * time.Second
 	// changePause is the mean pause between two attempts.
 	changePause = 10 * time.Millisecond
@@ -71,8 +71,8 @@ func (t *Tenancy) change(ctx context.Context, orgName string, by identity.Actor,
 // own entries, as those in the transparency log must not change, and deletes the others.
 type writtenEntries struct{ ids []string }
 
-// deleteEntries deletes the entries of a change that was not made: an engine without atomic batches may have written them.
-// After an error of the database they stay, as the change may have been made.
+// deleteEntries deletes the entries of a change that was not made: an engine without atomic batches may have written
+// them. After an error of the database they stay, as the change may have been made.
 func (t *Tenancy) deleteEntries(ctx context.Context, entries *writtenEntries) error {
 	if len(entries.ids) == 0 {
 		return nil

@@ -20,7 +20,7 @@ import (
 // anna is an administrator of the shared organization "open", which is where most tests work.
 var annaActs = identity.Actor{ID: "id-of-anna", Name: "anna", Source: identity.SourceApp}
 
-// logOf is the audit log of an organization in words, the oldest entry first.
+// logOf returns the audit log of an organization as text, the oldest entry first.
 func logOf(t *testing.T, store *tenancy.Tenancy, orgName string) []string {
 	t.Helper()
 	org, err := store.Organization(t.Context(), orgName)
@@ -58,7 +58,7 @@ func wantLog(t *testing.T, store *tenancy.Tenancy, orgName string, want ...strin
 	}
 }
 
-// access is the role of a secret's owner in an organization.
+// access returns the role of the owner of a secret in an organization.
 func access(t *testing.T, store *tenancy.Tenancy, secret, org string) evidence.Role {
 	t.Helper()
 	got, err := store.Access(t.Context(), authenticate(t, store, secret), org)
@@ -179,7 +179,7 @@ func namesOf(accounts []identity.ServiceAccount) []string {
 	return found
 }
 
-func TestMembershipsThatCannotBe(t *testing.T) {
+func TestInvalidMembershipsAreRefused(t *testing.T) {
 	store, docs, _ := newTenancy(t)
 	before := docs.stored()
 	set := func(org, user string, role evidence.Role) error {
@@ -202,11 +202,11 @@ func TestMembershipsThatCannotBe(t *testing.T) {
 }
 
 func TestTwoAdministratorsWhoRemoveEachOtherLeaveOne(t *testing.T) {
-	store, docs, hands := newTenancy(t)
+	store, docs, clock := newTenancy(t)
 	if _, err := store.SetMember(t.Context(), "open", "bert", evidence.Admin, annaActs); err != nil {
 		t.Fatal(err)
 	}
-	other := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
+	other := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(other.Close)
 	faults := make([]error, 2)
 	var wg sync.WaitGroup
@@ -228,12 +228,12 @@ func TestTwoAdministratorsWhoRemoveEachOtherLeaveOne(t *testing.T) {
 }
 
 func TestKeysAreIssuedListedAndRevoked(t *testing.T) {
-	store, _, hands := newTenancy(t)
+	store, _, clock := newTenancy(t)
 	owner, err := store.UserKeys(t.Context(), "bert")
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, secret, err := store.IssueKey(t.Context(), owner, annaActs, tenancy.NewKey{Description: "ci", ExpiresAt: hands.Now().Unix() + 60})
+	key, secret, err := store.IssueKey(t.Context(), owner, annaActs, tenancy.NewKey{Description: "ci", ExpiresAt: clock.Now().Unix() + 60})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,21 +250,21 @@ func TestKeysAreIssuedListedAndRevoked(t *testing.T) {
 	_, err = store.Authenticate(t.Context(), secret.Reveal())
 	wantCode(t, err, evidence.Unauthorized)
 	wantLog(t, store, "bert", `added key "ci" of user bert by anna (app)`, `removed key "ci" of user bert by anna (app)`)
-	for what, err := range map[string]error{
+	for name, err := range map[string]error{
 		"revoked again":  store.RevokeKey(t.Context(), owner, annaActs, key.ID),
 		"unknown":        store.RevokeKey(t.Context(), owner, annaActs, "unknown"),
 		"somebody's own": store.RevokeKey(t.Context(), identity.KeyOwner{ID: "x", OrgName: "anna"}, annaActs, keys[0].ID),
 	} {
 		if !errors.Is(err, storage.ErrNotFound) {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
 func TestARotatedKeyWorksUntilTheEndOfItsGracePeriod(t *testing.T) {
-	store, _, hands := newTenancy(t)
+	store, _, clock := newTenancy(t)
 	owner, _ := store.UserKeys(t.Context(), "bert")
-	now := hands.Now().Unix()
+	now := clock.Now().Unix()
 	old, oldSecret, err := store.IssueKey(t.Context(), owner, annaActs, tenancy.NewKey{Description: "ci"})
 	if err != nil {
 		t.Fatal(err)
@@ -277,10 +277,10 @@ func TestARotatedKeyWorksUntilTheEndOfItsGracePeriod(t *testing.T) {
 	if _, _, again, err := store.RotateKey(t.Context(), owner, annaActs, old.ID, 3*time.Hour, nil); err != nil || again != ends {
 		t.Errorf("rotated again, the old key ends at %d, %v, want %d", again, err, ends)
 	}
-	hands.Advance(2*time.Hour - time.Second)
+	clock.Advance(2*time.Hour - time.Second)
 	authenticate(t, store, oldSecret.Reveal())
 	authenticate(t, store, freshSecret.Reveal())
-	hands.Advance(time.Second)
+	clock.Advance(time.Second)
 	_, err = store.Authenticate(t.Context(), oldSecret.Reveal())
 	wantCode(t, err, evidence.Unauthorized)
 	authenticate(t, store, freshSecret.Reveal())
@@ -292,19 +292,19 @@ func TestARotatedKeyWorksUntilTheEndOfItsGracePeriod(t *testing.T) {
 	}
 }
 
-func TestARotatedKeyHandsItsExpiryOn(t *testing.T) {
-	store, _, hands := newTenancy(t)
+func TestNewKeyOfARotationKeepsTheExpiry(t *testing.T) {
+	store, _, clock := newTenancy(t)
 	owner, _ := store.UserKeys(t.Context(), "bert")
-	expiry := hands.Now().Unix() + 9*3600
+	expiry := clock.Now().Unix() + 9*3600
 	key, _, err := store.IssueKey(t.Context(), owner, annaActs, tenancy.NewKey{Description: "ci", ExpiresAt: expiry})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, step := range []struct {
-		asked *int64
-		want  int64
+		expiresAt *int64
+		want      int64
 	}{{nil, expiry}, {new(expiry + 1), expiry + 1}, {nil, expiry + 1}, {new(int64(0)), 0}, {nil, 0}} {
-		fresh, _, _, err := store.RotateKey(t.Context(), owner, annaActs, key.ID, time.Hour, step.asked)
+		fresh, _, _, err := store.RotateKey(t.Context(), owner, annaActs, key.ID, time.Hour, step.expiresAt)
 		if err != nil || fresh.ExpiresAt != step.want {
 			t.Fatalf("the new key expires at %d, %v, want %d", fresh.ExpiresAt, err, step.want)
 		}
@@ -353,7 +353,7 @@ func TestServiceAccountsWorkInTheirOrganizationAlone(t *testing.T) {
 		"removed service_account robot reader->none by anna (app)")
 }
 
-func TestAKeyOfADeletedServiceAccountIsNotTheNextOnes(t *testing.T) {
+func TestKeyOfADeletedServiceAccountIsInvalidForItsSuccessor(t *testing.T) {
 	store, _, _ := newTenancy(t)
 	create := func() (identity.ServiceAccount, identity.KeyOwner) {
 		robot, err := store.CreateServiceAccount(t.Context(), "acme", annaActs, identity.ServiceAccount{Name: "robot", Privilege: evidence.Admin})
@@ -384,9 +384,9 @@ func TestAKeyOfADeletedServiceAccountIsNotTheNextOnes(t *testing.T) {
 	}
 }
 
-func TestWhatIsTakenAwayIsForgottenElsewhereWithinASecond(t *testing.T) {
-	here, docs, hands := newTenancy(t)
-	elsewhere := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
+func TestRevocationsReachOtherProcessesWithinASecond(t *testing.T) {
+	here, docs, clock := newTenancy(t)
+	elsewhere := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(elsewhere.Close)
 	owner, _ := here.UserKeys(t.Context(), "anna")
 	key, secret, err := here.IssueKey(t.Context(), owner, annaActs, tenancy.NewKey{Description: "ci"})
@@ -399,7 +399,7 @@ func TestWhatIsTakenAwayIsForgottenElsewhereWithinASecond(t *testing.T) {
 	if _, err := here.SetMember(t.Context(), "acme", "anna", evidence.Reader, annaActs); err != nil {
 		t.Fatal(err)
 	}
-	hands.Advance(500 * time.Millisecond)
+	clock.Advance(500 * time.Millisecond)
 	if got := access(t, elsewhere, secret.Reveal(), "acme"); got != evidence.Reader {
 		t.Errorf("half a second later anna is %v elsewhere", got)
 	}
@@ -408,7 +408,7 @@ func TestWhatIsTakenAwayIsForgottenElsewhereWithinASecond(t *testing.T) {
 	}
 	_, err = here.Authenticate(t.Context(), secret.Reveal())
 	wantCode(t, err, evidence.Unauthorized)
-	hands.Advance(500 * time.Millisecond)
+	clock.Advance(500 * time.Millisecond)
 	_, err = elsewhere.Authenticate(t.Context(), secret.Reveal())
 	wantCode(t, err, evidence.Unauthorized)
 }
@@ -435,13 +435,13 @@ func TestARemovedUserCanDoNothing(t *testing.T) {
 	if err := store.RemoveUser(t.Context(), "anna", identity.Operator()); err != nil {
 		t.Errorf("removing anna again: %v", err)
 	}
-	// Whoever gets the name back is the same user, but the old keys stay revoked.
+	// A user who is created again under the name is the same user, but the old keys stay revoked.
 	if err := store.CreateUser(t.Context(), "anna", "", identity.Operator()); err != nil {
 		t.Fatal(err)
 	}
 	_, err = store.Authenticate(t.Context(), annasKey)
 	wantCode(t, err, evidence.Unauthorized)
-	// As do sessions from before.
+	// Sessions from before stay invalid, too.
 	_, err = store.UserPrincipal(t.Context(), "anna", time.Unix(0, 0))
 	wantCode(t, err, evidence.Unauthorized)
 	if _, err := store.UserPrincipal(t.Context(), "anna", time.Now().AddDate(100, 0, 0)); err != nil {
@@ -477,8 +477,8 @@ func TestOrganizationsAreCreatedWithTheirAdministrator(t *testing.T) {
 }
 
 func TestIdentityProvidersArePutReadAndDeleted(t *testing.T) {
-	here, docs, hands := newTenancy(t)
-	elsewhere := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
+	here, docs, clock := newTenancy(t)
+	elsewhere := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(elsewhere.Close)
 	provider := identity.IdentityProvider{Name: "forge", Issuer: "https://forge.example", Audience: "attestry", Privilege: evidence.Member}
 	stored, created, err := here.PutIdentityProvider(t.Context(), "acme", annaActs, provider)
@@ -513,7 +513,7 @@ func TestIdentityProvidersArePutReadAndDeleted(t *testing.T) {
 	if err := here.DeleteIdentityProvider(t.Context(), "acme", annaActs, "forge"); err != nil {
 		t.Fatal(err)
 	}
-	hands.Advance(500 * time.Millisecond)
+	clock.Advance(500 * time.Millisecond)
 	for name, store := range map[string]*tenancy.Tenancy{"here": here, "elsewhere": elsewhere} {
 		if trusts(store, "acme") != 0 || isTrusted(store, "https://forge.example") {
 			t.Errorf("%s, a deleted identity provider is trusted", name)
@@ -527,7 +527,7 @@ func TestIdentityProvidersArePutReadAndDeleted(t *testing.T) {
 	wantCode(t, err, evidence.Invalid)
 }
 
-func TestLookUpsOfIssuersTakeTheSameCommandsWhoeverTrustsThem(t *testing.T) {
+func TestTrustedAndUntrustedIssuersTakeTheSameCommands(t *testing.T) {
 	store, docs, _ := newTenancy(t)
 	provider := identity.IdentityProvider{Name: "forge", Issuer: "https://forge.example", Audience: "attestry", Privilege: evidence.Member}
 	if _, _, err := store.PutIdentityProvider(t.Context(), "acme", annaActs, provider); err != nil {
@@ -536,7 +536,7 @@ func TestLookUpsOfIssuersTakeTheSameCommandsWhoeverTrustsThem(t *testing.T) {
 	if _, err := store.IdentityProviders(t.Context(), "warm"); err != nil { // the version is read
 		t.Fatal(err)
 	}
-	for range 2 { // not remembered, then remembered
+	for range 2 { // not cached, then cached
 		taken := map[string]int{}
 		for _, org := range []string{"acme", "open", "nowhere"} {
 			before := docs.count()
@@ -560,8 +560,8 @@ func TestLookUpsOfIssuersTakeTheSameCommandsWhoeverTrustsThem(t *testing.T) {
 }
 
 func TestConcurrentChangesAreAllMadeAndRecordedOnce(t *testing.T) {
-	store, docs, hands := newTenancy(t)
-	other := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
+	store, docs, clock := newTenancy(t)
+	other := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(other.Close)
 	owner, _ := store.UserKeys(t.Context(), "bert")
 	const each = 5
@@ -579,17 +579,17 @@ func TestConcurrentChangesAreAllMadeAndRecordedOnce(t *testing.T) {
 	if err != nil || len(keys) != 1+2*each {
 		t.Errorf("%d keys, %v", len(keys), err)
 	}
-	told := map[string]int{}
+	counts := map[string]int{}
 	for _, entry := range logOf(t, store, "bert") {
-		told[entry]++
+		counts[entry]++
 	}
-	for entry, times := range told {
+	for entry, times := range counts {
 		if times != 1 {
-			t.Errorf("%q is told %d times", entry, times)
+			t.Errorf("%q is logged %d times", entry, times)
 		}
 	}
-	if len(told) != 2+2*each { // bert's membership and first key
-		t.Errorf("the log has %d entries", len(told))
+	if len(counts) != 2+2*each { // bert's membership and first key
+		t.Errorf("the log has %d entries", len(counts))
 	}
 }
 
@@ -618,14 +618,14 @@ func TestARefusedChangeLeavesNoEntry(t *testing.T) {
 }
 
 func TestTheAuditLogIsFilteredAndSorted(t *testing.T) {
-	store, _, hands := newTenancy(t)
-	start := evidence.Seconds(hands.Now())
+	store, _, clock := newTenancy(t)
+	start := evidence.Seconds(clock.Now())
 	by := func(name string) identity.Actor { return identity.Actor{Name: name, Source: identity.SourceApp} }
 	for i, step := range []struct {
 		role evidence.Role
 		by   string
 	}{{evidence.Reader, "zoe"}, {evidence.Member, "Yann"}, {evidence.Snapshotter, "zoe"}, {evidence.Reader, "xenia"}} {
-		hands.Advance(time.Second)
+		clock.Advance(time.Second)
 		if _, err := store.SetMember(t.Context(), "open", "bert", step.role, by(step.by)); err != nil {
 			t.Fatal(i, err)
 		}

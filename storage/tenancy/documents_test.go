@@ -13,17 +13,17 @@ import (
 	"attestry/storage/tenancy"
 )
 
-// tenancyDocuments is an engine that counts commands and can fail or halt them. The writes of
-// a batch are done one by one, as an engine may whose batches can be cut short.
+// tenancyDocuments is an engine that counts commands and can fail or block them. Its batches are not atomic: their
+// writes are done one by one.
 type tenancyDocuments struct {
 	storage.Documents
 
 	mu       sync.Mutex
 	commands int
-	replaces int // with a command of their own
-	// before, when set, runs ahead of every command; its error is the answer.
+	replaces int // successful replacements that were the only write of their command
+	// before, when set, is called before every command; an error replaces the command.
 	before func(command, collection, id string) error
-	// after, when set, runs behind every Get.
+	// after, when set, is called after every Get.
 	after func(collection, id string)
 }
 
@@ -103,7 +103,7 @@ func (d *tenancyDocuments) hook(before func(command, collection, id string) erro
 	d.before = before
 }
 
-// size is how many documents a collection has.
+// size returns the number of documents of a collection.
 func (d *tenancyDocuments) size(collection string) int {
 	size := 0
 	for range d.all(collection) {
@@ -120,16 +120,16 @@ func (d *tenancyDocuments) bodies() string {
 	return string(all)
 }
 
-// stored is every document by collection and id.
+// stored returns every document as text, by collection and id.
 func (d *tenancyDocuments) stored() map[string]string {
 	all := map[string]string{}
-	for place, record := range d.all("") {
-		all[place] = fmt.Sprint(record.Revision, record.Fields, string(record.Body))
+	for key, record := range d.all("") {
+		all[key] = fmt.Sprint(record.Revision, record.Fields, string(record.Body))
 	}
 	return all
 }
 
-// all is every document of a collection, or of all if it is "", by collection and id.
+// all returns every document of a collection, or of all collections if it is "", by collection and id.
 func (d *tenancyDocuments) all(collection string) map[string]storage.Record {
 	found := map[string]storage.Record{}
 	for _, schema := range tenancy.Schemas() {

@@ -18,7 +18,7 @@ func hooks(declared ...identity.DeclaredHook) identity.Bootstrap {
 	return identity.Bootstrap{Organizations: []identity.DeclaredOrganization{{Name: "acme", Hooks: declared}}}
 }
 
-// wantHook checks which organization and secret a hook has; org is "" if there is none.
+// wantHook checks the organization and the secret of a hook; org "" means that there is no hook.
 func wantHook(t *testing.T, store *tenancy.Tenancy, kind identity.HookKind, uid, org, secret string) {
 	t.Helper()
 	got, err := store.Hook(t.Context(), kind, uid)
@@ -67,7 +67,7 @@ func TestHooksOfOrganizationsThatAreNotDeclaredStay(t *testing.T) {
 }
 
 func TestUIDsOfHooksBelongToOneOrganization(t *testing.T) {
-	store, docs, hands := newTenancy(t)
+	store, docs, clock := newTenancy(t)
 	hook := identity.DeclaredHook{Kind: identity.SonarHook, UID: "uid-of-the-first", Secret: "secret-of-the-first"}
 	apply(t, store, hooks(hook))
 	before := docs.stored()
@@ -76,7 +76,7 @@ func TestUIDsOfHooksBelongToOneOrganization(t *testing.T) {
 		"given to two":         {{Name: "acme", Hooks: []identity.DeclaredHook{hook}}, {Name: "other", Hooks: []identity.DeclaredHook{hook}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			elsewhere := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
+			elsewhere := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
 			defer elsewhere.Close()
 			_, err := elsewhere.ApplyBootstrap(t.Context(), identity.Bootstrap{Organizations: declared})
 			if err == nil || !strings.Contains(err.Error(), "the uid of a webhook") || strings.Contains(err.Error(), "of-the-first") {

@@ -89,7 +89,7 @@ func (t *Tenancy) endInvitation(c *orgChange, read storage.Versioned[identity.In
 	t.invitations.ReplaceIn(&c.batch, &ended, read.Revision)
 }
 
-// Invitation returns the open invitation of a secret. It is NotFound also if its inviter is no longer an admin.
+// Invitation returns the open invitation of a secret. Any other is NotFound, as is one whose inviter is no admin now.
 func (t *Tenancy) Invitation(ctx context.Context, orgName string, secret evidence.Secret) (identity.Invitation, error) {
 	if evidence.CheckOrganizationName(orgName) != nil {
 		return identity.Invitation{}, errNoInvitation
@@ -152,8 +152,8 @@ func (t *Tenancy) AcceptInvitation(ctx context.Context, orgName string, secret e
 	return role, err
 }
 
-// AddInvitedUser creates the user who has the secret of an open invitation; any other is NotFound. A user that was
-// removed is Forbidden, as only the operator brings users back. A name that users cannot have is Invalid.
+// AddInvitedUser creates the user who has the secret of an open invitation, unless the user exists. Any other secret is
+// NotFound. A removed user is Forbidden, as only the operator restores users. A name that no user can have is Invalid.
 func (t *Tenancy) AddInvitedUser(ctx context.Context, orgName string, secret evidence.Secret, userName string) error {
 	invitation, err := t.Invitation(ctx, orgName, secret)
 	if err != nil {

@@ -145,8 +145,8 @@ func (t *Tenancy) Keys(ctx context.Context, ownerID string) ([]evidence.Key, err
 	return found, err
 }
 
-// FirstExpiries returns when the first key of each owner expires, in Unix seconds, up to a moment. Keys that were rotated
-// do not count. It takes one command for each MaxMany owners or keys.
+// FirstExpiries returns when the first key of each owner expires, in Unix seconds, up to a moment. Keys that were
+// rotated do not count. It takes one command for each MaxMany owners or keys.
 func (t *Tenancy) FirstExpiries(ctx context.Context, owners []string, until int64) (map[string]int64, error) {
 	first := map[string]int64{}
 	for some := range slices.Chunk(owners, storage.MaxMany) {

@@ -108,7 +108,7 @@ func (t *Tenancy) SetMember(ctx context.Context, orgName, userName string, role 
 }
 
 // RemoveMember ends a membership in a shared organization. ErrNotFound means that there is none; if it ended before,
-// change has what the user left then. Removing the last admin is Invalid.
+// change has the accounts that the user left. Removing the last admin is Invalid.
 func (t *Tenancy) RemoveMember(ctx context.Context, orgName, userName string, by identity.Actor) (change MemberChange, err error) {
 	user, err := t.users.Get(ctx, userName)
 	if err != nil {
@@ -158,7 +158,7 @@ func (t *Tenancy) setMember(ctx context.Context, c *orgChange, user evidence.Use
 }
 
 // removeMember adds the end of a membership to a change, and returns the service accounts that the user has left.
-// ErrNotFound means that there is none; it may have ended before, which left the accounts. The document stays, so that
+// ErrNotFound means that there is none; if it ended before, the accounts are returned too. The document stays, so that
 // the change is refused if another comes first.
 func (t *Tenancy) removeMember(ctx context.Context, c *orgChange, user evidence.User) ([]identity.ServiceAccount, error) {
 	read, err := t.members.GetVersioned(ctx, idIn(c.org.ID, user.ID))
@@ -181,7 +181,7 @@ func (t *Tenancy) removeMember(ctx context.Context, c *orgChange, user evidence.
 	return left, nil
 }
 
-// setAdmin adds a user with a new role to the organization's admins, or removes it from them.
+// setAdmin adds a user to the organization's admins, or removes the user from them, by the user's new role.
 func (c *orgChange) setAdmin(user evidence.User, role evidence.Role) {
 	admins := slices.DeleteFunc(slices.Clone(c.org.Admins), func(id string) bool { return id == user.ID })
 	if role == evidence.Admin {

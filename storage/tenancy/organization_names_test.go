@@ -15,7 +15,7 @@ import (
 	"attestry/storage/tenancy"
 )
 
-// names lists the organizations that there are.
+// names lists the names of all organizations.
 func names(t *testing.T, store *tenancy.Tenancy) string {
 	t.Helper()
 	var found []string
@@ -29,7 +29,7 @@ func names(t *testing.T, store *tenancy.Tenancy) string {
 	return strings.Join(found, " ")
 }
 
-func TestNamesThatDifferByCaseAloneAreTaken(t *testing.T) {
+func TestNamesThatDifferOnlyByCaseAreTaken(t *testing.T) {
 	store, _, _ := newTenancy(t)
 	anna, err := store.User(t.Context(), "anna")
 	if err != nil {
@@ -49,9 +49,9 @@ func TestNamesThatDifferByCaseAloneAreTaken(t *testing.T) {
 	}
 }
 
-func TestOfNamesThatDifferByCaseAloneOneIsCreated(t *testing.T) {
-	here, docs, hands := newTenancy(t)
-	elsewhere := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
+func TestOnlyOneOfNamesThatDifferByCaseIsCreated(t *testing.T) {
+	here, docs, clock := newTenancy(t)
+	elsewhere := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(elsewhere.Close)
 	anna, err := here.User(t.Context(), "anna")
 	if err != nil {
@@ -76,7 +76,7 @@ func TestOfNamesThatDifferByCaseAloneOneIsCreated(t *testing.T) {
 	}
 }
 
-func TestADeclarationWithNamesThatDifferByCaseAloneChangesNothing(t *testing.T) {
+func TestDeclarationWithNamesThatDifferOnlyByCaseChangesNothing(t *testing.T) {
 	store, docs, _ := newTenancy(t)
 	for what, declared := range map[string]identity.Bootstrap{
 		"Acme differs": {Organizations: []identity.DeclaredOrganization{{Name: "new"}, {Name: "Acme"}}},

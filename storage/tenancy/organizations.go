@@ -55,7 +55,7 @@ func (t *Tenancy) CreateOrganization(ctx context.Context, name string, admin evi
 	entry.ID, entry.OrgID, entry.Time, entry.ChangedBy, entry.Source = evidence.NewID(), org.ID, now, by.Name, by.Source
 	var batch storage.Batch
 	// The organization is written last, so that it has its administrator as soon as it exists. If its name is taken
-	// meanwhile, the other documents are never found, as no organization has its id.
+	// meanwhile, the other documents are never found, as no organization has the id that they name.
 	t.auditLog.PutIn(&batch, entry)
 	t.members.InsertIn(&batch, &evidence.Membership{
 		OrgID: org.ID, UserID: admin.ID, UserName: admin.Name, Role: evidence.Admin, CreatedAt: now,

@@ -16,12 +16,12 @@ import (
 	"attestry/storage/tenancy"
 )
 
-// overlapping is a Tenancy, and another one on the same documents as of another process. The
-// latter does something right before the former does a write of a kind for the first time.
+// overlapping returns a Tenancy. Before its first write of a kind to the collection, between is called with another
+// Tenancy on the same documents, as of another process.
 func overlapping(t *testing.T, kind, collection string, between func(other *tenancy.Tenancy)) (*tenancy.Tenancy, *tenancyDocuments) {
 	t.Helper()
-	store, docs, hands := newTenancy(t)
-	other := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
+	store, docs, clock := newTenancy(t)
+	other := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(other.Close)
 	docs.hook(func(command, written, _ string) error {
 		if command == kind && written == collection {
@@ -40,7 +40,7 @@ func overlapping(t *testing.T, kind, collection string, between func(other *tena
 	return store, docs
 }
 
-// withSecondAdmin makes bert an administrator of "open", unhindered by what is to come.
+// withSecondAdmin makes bert an administrator of "open" while the hook is not set.
 func withSecondAdmin(t *testing.T, store *tenancy.Tenancy, docs *tenancyDocuments) {
 	t.Helper()
 	before := docs.before
@@ -97,7 +97,7 @@ func TestAnAdministratorWhoIsNotStoredYetIsNotCounted(t *testing.T) {
 	}
 }
 
-func TestOverlappingChangesOfOneMemberEndAsTheLogTells(t *testing.T) {
+func TestOverlappingChangesOfOneMemberAgreeWithTheLog(t *testing.T) {
 	store, docs := overlapping(t, "replace", "members", func(other *tenancy.Tenancy) {
 		if _, err := other.SetMember(context.Background(), "open", "bert", evidence.Member, annaActs); err != nil {
 			t.Error(err)
@@ -116,7 +116,7 @@ func TestOverlappingChangesOfOneMemberEndAsTheLogTells(t *testing.T) {
 		"removed user bert member->none by anna (app)")
 }
 
-func TestARotationThatARevocationOvertakesLeavesNoKey(t *testing.T) {
+func TestRotationOvertakenByARevocationLeavesNoKey(t *testing.T) {
 	var owner identity.KeyOwner
 	var old evidence.Key
 	store, docs := overlapping(t, "replace", "keys", func(other *tenancy.Tenancy) {
@@ -139,7 +139,7 @@ func TestARotationThatARevocationOvertakesLeavesNoKey(t *testing.T) {
 	wantLog(t, store, "bert", `added key "ci" of user bert by anna (app)`, `removed key "ci" of user bert by anna (app)`)
 }
 
-func TestAChangeThatAnotherHasMadeIsRecordedOnce(t *testing.T) {
+func TestChangeMadeByTwoProcessesIsRecordedOnce(t *testing.T) {
 	var robot identity.ServiceAccount
 	promote := func(account *identity.ServiceAccount) { account.Privilege = evidence.Admin }
 	store, docs := overlapping(t, "replace", "service_accounts", func(other *tenancy.Tenancy) {
@@ -158,7 +158,7 @@ func TestAChangeThatAnotherHasMadeIsRecordedOnce(t *testing.T) {
 	wantLog(t, store, "acme", "added service_account robot none->reader by anna (app)", "changed service_account robot reader->admin by bert (app)")
 }
 
-func TestWhatIsIssuedToAUserWhoIsBeingRemovedStaysDead(t *testing.T) {
+func TestKeyIssuedDuringTheRemovalOfItsUserIsInvalid(t *testing.T) {
 	store, _ := overlapping(t, "put", "keys", func(other *tenancy.Tenancy) {
 		if err := other.RemoveUser(context.Background(), "bert", identity.Operator()); err != nil {
 			t.Error(err)
@@ -178,7 +178,7 @@ func TestWhatIsIssuedToAUserWhoIsBeingRemovedStaysDead(t *testing.T) {
 	wantCode(t, err, evidence.Unauthorized)
 }
 
-func TestARemovalThatWasCutShortIsFinishedBeforeTheNameIsGivenAgain(t *testing.T) {
+func TestInterruptedRemovalIsFinishedBeforeTheUserIsCreatedAgain(t *testing.T) {
 	store, docs, _ := newTenancy(t)
 	docs.hook(func(command, collection, _ string) error {
 		if command == "replace" && slices.Contains([]string{"keys", "members"}, collection) {
@@ -200,9 +200,9 @@ func TestARemovalThatWasCutShortIsFinishedBeforeTheNameIsGivenAgain(t *testing.T
 	}
 }
 
-// TestKeysOfEarlierVersionsStayDead stores keys as a version did that had no index of them.
-func TestKeysOfEarlierVersionsStayDead(t *testing.T) {
-	store, docs, hands := newTenancy(t)
+// An earlier version stored keys without the fields of their index.
+func TestKeysOfEarlierVersionsStayRevoked(t *testing.T) {
+	store, docs, clock := newTenancy(t)
 	for _, schema := range tenancy.Schemas() {
 		if schema.Name != "keys" {
 			continue
@@ -214,7 +214,7 @@ func TestKeysOfEarlierVersionsStayDead(t *testing.T) {
 			}
 		}
 	}
-	hands.Advance(time.Minute)
+	clock.Advance(time.Minute)
 	if err := store.RemoveUser(t.Context(), "bert", identity.Operator()); err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func TestKeysOfEarlierVersionsStayDead(t *testing.T) {
 	wantCode(t, err, evidence.Unauthorized)
 }
 
-func TestWhatIsGrantedCountsAtOnce(t *testing.T) {
+func TestGrantsTakeEffectAtOnce(t *testing.T) {
 	store, _, _ := newTenancy(t)
 	if got := access(t, store, bertsKey, "open"); got != evidence.Reader {
 		t.Fatalf("bert is %v of a public organization", got)

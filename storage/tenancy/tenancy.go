@@ -16,19 +16,18 @@ import (
 )
 
 const (
-	// tenancyCacheAge is how long keys, accesses and identity providers are cached. For removals see version.
+	// tenancyCacheAge is how long keys, accesses and identity providers are cached, unless the version changes.
 	tenancyCacheAge = 10 * time.Second
 	// tenancyCacheSize bounds each of the caches to a few megabytes.
 	tenancyCacheSize = 10_000
-	// maxCachedIssuers bounds the cached issuers. Any client can name others, of 2 KiB each.
+	// maxCachedIssuers bounds the cached issuers. Any client can name any number of them, of up to 2 KiB each.
 	maxCachedIssuers = 2_000
 )
 
 // Tenancy keeps users, organizations, members, service accounts, keys, identity providers and inbound webhooks, and the
 // log of their changes. It is safe for concurrent use.
 type Tenancy struct {
-	// BetaByDefault says whether new organizations have the experimental features. It is set before the Tenancy is
-	// used.
+	// BetaByDefault says whether new organizations have the experimental features. It must be set before other calls.
 	BetaByDefault     bool
 	docs              storage.Documents
 	clock             evidence.Clock
@@ -107,8 +106,8 @@ const versionID = "tenancy"
 
 var versionSchema = &storage.Schema{Name: "tenancy_version"}
 
-// version gets a fresh random value whenever a key is declared or revoked, or a role, an account or an identity
-// provider is changed or removed.
+// version gets a fresh random value with each change after which all processes must clear their caches, such as the
+// revocation of a key.
 type version struct {
 	ID    string `json:"id"`
 	Value string `json:"value"`

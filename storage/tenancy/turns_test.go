@@ -32,8 +32,8 @@ func (r *refusals) Write(ctx context.Context, writes ...storage.Write) error {
 	return err
 }
 
-// issueKeys has 16 clients issue keys of service accounts of their own in one organization, each by one of
-// the processes in turn.
+// issueKeys runs 16 clients that issue keys of their own service accounts in one organization, spread over the
+// processes.
 func issueKeys(t *testing.T, processes ...*tenancy.Tenancy) {
 	t.Helper()
 	const clients, keys = 16, 10
@@ -62,7 +62,7 @@ func issueKeys(t *testing.T, processes ...*tenancy.Tenancy) {
 	group.Wait()
 }
 
-// openProcess is what a process has of an engine.
+// openProcess returns the Tenancy of a new process on an engine.
 func openProcess(t *testing.T, docs storage.Documents) *tenancy.Tenancy {
 	t.Helper()
 	clock := evidencetest.NewClock(time.Unix(1_800_000_000, 0))
@@ -71,7 +71,7 @@ func openProcess(t *testing.T, docs storage.Documents) *tenancy.Tenancy {
 	return process
 }
 
-func TestChangesOfAnOrganizationDoNotRefuseEachOtherInAProcess(t *testing.T) {
+func TestChangesOfAnOrganizationInOneProcessDoNotConflict(t *testing.T) {
 	docs := &refusals{Documents: pebbletest.Open(t, t.TempDir(), tenancy.Schemas())}
 	issueKeys(t, openProcess(t, docs))
 	if moved := docs.moved.Load(); moved != 0 {
@@ -88,7 +88,7 @@ func TestChangesOfAnOrganizationByManyProcessesAllSucceed(t *testing.T) {
 	issueKeys(t, processes...)
 }
 
-func TestAChangeThatWaitsForItsTurnEndsWithItsRequest(t *testing.T) {
+func TestWaitingChangeEndsWhenItsRequestIsCancelled(t *testing.T) {
 	store, docs, _ := newTenancy(t)
 	docs.hook(nil)
 	waiting, cancel := context.WithCancel(t.Context())
@@ -114,7 +114,7 @@ func TestAChangeThatWaitsForItsTurnEndsWithItsRequest(t *testing.T) {
 	if got := membersOf(t, store, "open"); got != "anna admin, bert reader" {
 		t.Errorf("members are %s", got)
 	}
-	// The next change is let through.
+	// The next change is not blocked.
 	if _, err := store.RemoveMember(t.Context(), "open", "bert", annaActs); err != nil {
 		t.Fatal(err)
 	}

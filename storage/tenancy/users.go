@@ -88,7 +88,7 @@ func (t *Tenancy) SetDefaultOrganization(ctx context.Context, principal evidence
 	return err
 }
 
-// CreateUser creates a user and the personal organization, or restores a removed user. A taken name is Invalid.
+// CreateUser creates a user and the personal organization, or restores a removed user. A name of a user is Invalid.
 func (t *Tenancy) CreateUser(ctx context.Context, name, email string, by identity.Actor) error {
 	_, err := t.User(ctx, name)
 	if err == nil {

@@ -16,7 +16,8 @@ import (
 // ErrContent reports content that does not match its key.
 var ErrContent = errors.New("the content does not have the SHA-256 of its key")
 
-// copyObject streams an object to another store. The stream fails at its end if the content does not match the key.
+// copyObject streams an object to another store. If the content does not match the key, the stream fails at its end, so
+// nothing is stored.
 func copyObject(ctx context.Context, from, to storage.Objects, object *storage.Object) error {
 	content, err := from.Get(ctx, object.Key, 0, -1)
 	if err != nil {
@@ -47,7 +48,7 @@ func CopyMissing(ctx context.Context, from, to storage.Objects, done func(object
 	return existing, nil
 }
 
-// WriteObject streams an object to a writer. The error is ErrContent if the content does not have the SHA-256 of its key.
+// WriteObject streams an object to a writer. The error is ErrContent if the content does not match the key.
 func WriteObject(ctx context.Context, objects storage.Objects, object *storage.Object, out io.Writer) error {
 	content, err := objects.Get(ctx, object.Key, 0, -1)
 	if err != nil {

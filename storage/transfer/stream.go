@@ -16,7 +16,7 @@ const BatchBytes = 8 << 20
 
 // Stream reads documents or objects in the order of their ids, page by page.
 type Stream[T any] struct {
-	// list returns a page after an id, which is empty only at the end.
+	// list returns the page after an id. Only the page after the last id is empty.
 	list func(ctx context.Context, after string) ([]T, error)
 	id   func(*T) string
 
@@ -25,8 +25,8 @@ type Stream[T any] struct {
 	ended bool
 }
 
-// Peek returns the next entry, or nil at the end. It does not read entries that are added after the end later: else
-// each copied entry would take a list of its own.
+// Peek returns the next entry, or nil at the end. After the end it does not list again, as each entry that is copied to
+// the end of a store would then take a list of its own.
 func (s *Stream[T]) Peek(ctx context.Context) (*T, error) {
 	if len(s.page) == 0 && !s.ended {
 		page, err := s.list(ctx, s.last)
@@ -66,7 +66,7 @@ func (s *Stream[T]) All(ctx context.Context, prefix string) iter.Seq2[*T, error]
 	}
 }
 
-// Pair is what two streams have of one id; nil is absent.
+// Pair has the entries of one id in two streams, nil for none.
 type Pair[T any] struct{ Source, Target *T }
 
 // Merge pairs the entries of two streams, in the order of their ids.

@@ -10,7 +10,7 @@ import (
 	"attestry/storage/written"
 )
 
-func TestWritesWakeWhoWaitsForTheirCollection(t *testing.T) {
+func TestWritesWakeWaitersOfTheirCollection(t *testing.T) {
 	events, others := &storage.Schema{Name: "events"}, &storage.Schema{Name: "others"}
 	docs := written.Watch(pebbletest.Open(t, t.TempDir(), []*storage.Schema{events, others}))
 	wake := docs.Wake(events)

@@ -10,7 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/record"
 )
 
-// written is a manifest of records, the last of which spans blocks.
+// written returns a manifest of records, the last of which spans blocks.
 func written(t *testing.T) []byte {
 	t.Helper()
 	var content bytes.Buffer
@@ -26,7 +26,7 @@ func written(t *testing.T) []byte {
 	return content.Bytes()
 }
 
-func TestEveryByteOfAManifestIsAccountedFor(t *testing.T) {
+func TestDamageAnywhereInAManifestIsFound(t *testing.T) {
 	content := written(t)
 	folder := t.TempDir()
 	store := func(content []byte) Manifest {

@@ -10,7 +10,7 @@ import (
 	"attestry/storage"
 )
 
-// edgeValues are those that encodings are likely to confuse.
+// edgeValues returns values that encodings are likely to confuse.
 func edgeValues() []any {
 	values := []any{nil, false, true, "", "a", "a\x01", "ab", "b", "\x01", "ß", "🚀", "\U0010ffff"}
 	for _, n := range []int64{0, 1, 2, 255, 256, 1<<53 - 1, 1 << 53, 1<<53 + 1, 1<<53 + 2, 1<<53 + 3, 1<<62 - 1, 1<<62 + 1023, 1<<62 + 1025, math.MaxInt64 - 1024, math.MaxInt64 - 1, math.MaxInt64} {

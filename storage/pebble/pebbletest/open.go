@@ -1,5 +1,4 @@
-// Package pebbletest opens Pebble databases for tests that test neither durability nor how
-// a database is opened.
+// Package pebbletest opens Pebble databases for tests that test neither durability nor Open.
 package pebbletest
 
 import (
@@ -14,9 +13,8 @@ import (
 // cacheBytes is enough for tests, which open many databases.
 const cacheBytes = 8 << 20
 
-// Open opens the database in a folder without syncing it, which takes most of the time of a
-// small write: a process that is killed loses nothing; only a crash of the machine does. It
-// is closed at the end of the test.
+// Open opens the database in a folder and closes it at the end of the test. It does not sync files, because a sync
+// takes most of the time of a small write: a killed process loses nothing; only a crash of the machine loses writes.
 func Open(t testing.TB, folder string, schemas []*storage.Schema) *pebble.DB {
 	t.Helper()
 	options := pebble.Options{Folder: folder, CacheBytes: cacheBytes, FileSystem: unsynced{vfs.Default}}

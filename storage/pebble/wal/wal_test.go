@@ -16,8 +16,8 @@ import (
 // sizes are those of the values in a log, some of which span blocks.
 var sizes = []int{10, 200, blockBytes - 400, 3, 2*blockBytes + 5, 50, 60}
 
-// written returns the path of a log that a database has written, its number, its content and where its records
-// end. The first log of a new database has chunks of the older form, the second one of the newer form.
+// written returns the path of a log of a database, its number, its content and the offsets where its records end. The
+// first log of a new database has chunks of the older form, the second one of the newer form.
 func written(t *testing.T, second bool) (path string, number uint32, content []byte, ends []int) {
 	t.Helper()
 	folder := t.TempDir()
@@ -69,7 +69,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// count returns how many records are read of a log.
+// count returns how many records read finds in a log.
 func count(number uint32, content []byte) (n int, err error) {
 	err = read("it", number, content, func([]byte) error { n++; return nil })
 	return n, err
@@ -108,14 +108,14 @@ func TestDamageBeforeTheLastRecordIsFound(t *testing.T) {
 	}
 }
 
-func TestContentOfAFormerLogIsNoRecord(t *testing.T) {
+func TestContentOfARecycledLogIsIgnored(t *testing.T) {
 	_, number, content, _ := written(t, true)
 	if n, err := count(number+2, content); n != 0 || err != nil {
 		t.Errorf("%d records, %v", n, err)
 	}
 }
 
-func TestReadNamesWhatItCannotRead(t *testing.T) {
+func TestReadErrorsNameTheLog(t *testing.T) {
 	path, _, content, _ := written(t, true)
 	mine := errors.New("mine")
 	if err := Read(path, func([]byte) error { return mine }); !errors.Is(err, mine) {

@@ -1,4 +1,4 @@
-// Package tenancytest makes users, organizations and keys for tests of what reads them.
+// Package tenancytest makes users, organizations and keys for tests of packages that read them.
 package tenancytest
 
 import (
@@ -14,8 +14,8 @@ import (
 	"attestry/storage/tenancy"
 )
 
-// Open makes what is declared in a database of its own, and returns it over that database as wrap gives it; nil does not
-// wrap it.
+// Open applies a declaration to a new database and returns a Tenancy on the database that wrap returns for it. A nil
+// wrap is allowed.
 func Open(t testing.TB, declared identity.Bootstrap, wrap func(storage.Documents) storage.Documents) *tenancy.Tenancy {
 	t.Helper()
 	var docs storage.Documents = pebbletest.Open(t, filepath.Join(t.TempDir(), "documents"), tenancy.Schemas())
