@@ -10,7 +10,7 @@ import (
 	"attestry/evidence/audit"
 )
 
-// sinceRelease is the policy that asks for four eyes in all that a release brings.
+// sinceRelease is a policy that requires independent approval of every earlier trail that a release brings.
 const sinceRelease = policyHead + "artifacts:\n  attestations:\n    - {type: pull_request, independent_approval: {since_last_release: true}}\n"
 
 // byGrace is a pull request of ada that grace approved.
@@ -28,17 +28,17 @@ func (s *service) push(trail, author, branch string, pulls ...pull) {
 	s.reportArtifact("build", trail, "app", digestOf(trail), commit)
 }
 
-// stateOf is the verdict on what runs in the environment prod.
+// stateOf reads the compliance state of the environment prod.
 func (s *service) stateOf() any { return lookup(s.t, s.read(s.environmentsPath()+"/prod"), "state") }
 
-// mayRelease asks whether an artifact may run in the environment prod, and why.
+// mayRelease asserts an artifact against the environment prod and returns the verdict and its explanation.
 func (s *service) mayRelease(trail string) (bool, string) {
 	s.t.Helper()
 	path, query := "/asserts/"+s.org+"/fingerprint/"+digestOf(trail), "?environment_name=prod"
 	return lookup(s.t, s.read(path+query), "compliant") == true, strings.Join(textsIn(s.read(path+"/explanation"+query)), "\n")
 }
 
-func TestWhatComesAlongWithAReleaseNeedsApprovalToo(t *testing.T) {
+func TestEarlierTrailsOfAReleaseNeedApprovalToo(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{real: true})
 	const ada = "Ada <ada@example.com>"
@@ -55,7 +55,7 @@ func TestWhatComesAlongWithAReleaseNeedsApprovalToo(t *testing.T) {
 	s.push("v1", ada, "main", byGrace)
 	run("v1")
 	if s.stateOf() != true {
-		t.Fatal("what came before the first release counts")
+		t.Fatal("a trail before the first release counts")
 	}
 
 	s.push("direct", ada, "main")
@@ -68,24 +68,24 @@ func TestWhatComesAlongWithAReleaseNeedsApprovalToo(t *testing.T) {
 	s.push("v2", ada, "main", byGrace)
 	const text = "In trail 'v2' of flow 'build' the artifact brings changes without independent approval: nobody else had approved the earlier trails that it brings since the last release: direct, alone."
 	if may, why := s.mayRelease("v2"); may || !strings.Contains(why, text) {
-		t.Errorf("before it runs it comes to %t: %s", may, why)
+		t.Errorf("before the release compliant is %t: %s", may, why)
 	}
 	s.setAdmission("prod", `{"mode":"deny"}`)
-	asks := func(version string) []byte {
+	reviewOf := func(version string) []byte {
 		return review("Pod", pod("", "registry.example.com/app@sha256:"+digestOf(version)), false)
 	}
-	if !s.admit("prod", asks("v1")).Response.Allowed {
-		t.Error("the cluster may not run what it runs")
+	if !s.admit("prod", reviewOf("v1")).Response.Allowed {
+		t.Error("the cluster denies the version that it runs")
 	}
-	if got := s.admit("prod", asks("v2")).Response; got.Allowed || !strings.Contains(got.Status.Message, "since the last release: direct, alone.") {
+	if got := s.admit("prod", reviewOf("v2")).Response; got.Allowed || !strings.Contains(got.Status.Message, "since the last release: direct, alone.") {
 		t.Errorf("the cluster may run it: %+v", got)
 	}
 	if may, _ := s.mayRelease("v1"); !may {
-		t.Error("what runs does not comply")
+		t.Error("the running version does not comply")
 	}
 	run("v2")
 	if s.stateOf() != false {
-		t.Error("the snapshot does not say what came along")
+		t.Error("the snapshot does not count the earlier trails")
 	}
 	const rules = "attestations: [{type: pull_request, independent_approval: {since_last_release: true}}]"
 	dry := s.dryRun(http.StatusOK, `{"environment_name":"prod","policy_name":"four-eyes"}`, rules)
@@ -96,7 +96,7 @@ func TestWhatComesAlongWithAReleaseNeedsApprovalToo(t *testing.T) {
 	s.pullRequests("direct", byGrace)
 	s.pullRequests("alone", byGrace)
 	if may, why := s.mayRelease("v2"); !may {
-		t.Errorf("once all of it is approved it comes to %s", why)
+		t.Errorf("not compliant after all approvals: %s", why)
 	}
 	s.putPolicy(http.StatusOK, `{"name":"four-eyes"}`, policyFile(sinceRelease+"# evaluated again\n"))
 	run("v2")
@@ -117,7 +117,7 @@ func TestWhatComesAlongWithAReleaseNeedsApprovalToo(t *testing.T) {
 	s.push("merged", "renovate[bot]", "main")
 	run("merged")
 	if s.stateOf() != true {
-		t.Error("what came along with the release before counts again")
+		t.Error("trails of the previous release count again")
 	}
 	s.push("late", ada, "main")
 	s.push("bot", "renovate[bot]", "main")
@@ -146,7 +146,7 @@ func TestWhatComesAlongWithAReleaseNeedsApprovalToo(t *testing.T) {
 		`/flows/build/trails/alone"><bdi>alone`)
 }
 
-func TestOnlyPoliciesAskForWhatComesAlongWithARelease(t *testing.T) {
+func TestTemplatesCannotRequireApprovalSinceTheLastRelease(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
 	got := s.wantForm(http.StatusBadRequest, http.MethodPut, "/flows/"+s.org+"/template_file", `{"name":"build","description":"","visibility":"private"}`,

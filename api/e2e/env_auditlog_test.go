@@ -13,7 +13,7 @@ import (
 	"attestry/evidence"
 )
 
-// auditLog downloads an audit log and gives its rows by the names of the columns.
+// auditLog downloads an audit log and returns its rows as maps by column name.
 func (s *service) auditLog(environment, query string) []map[string]string {
 	s.t.Helper()
 	got := s.want(http.StatusOK, http.MethodGet, s.environmentsPath()+"/"+environment+"/auditlog"+query, nil)
@@ -34,12 +34,12 @@ func (s *service) auditLog(environment, query string) []map[string]string {
 
 func (s *service) wantAuditLog(environment, query string, want ...string) {
 	s.t.Helper()
-	told := []string{}
+	got := []string{}
 	for _, row := range s.auditLog(environment, query) {
-		told = append(told, fmt.Sprint(strings.TrimPrefix(row["artifact_name"], "/opt/"), " ", row["type"], " #", row["snapshot_index"]))
+		got = append(got, fmt.Sprint(strings.TrimPrefix(row["artifact_name"], "/opt/"), " ", row["type"], " #", row["snapshot_index"]))
 	}
-	if !slices.Equal(told, want) {
-		s.t.Errorf("%s%s: got %q, want %q", environment, query, told, want)
+	if !slices.Equal(got, want) {
+		s.t.Errorf("%s%s: got %q, want %q", environment, query, got, want)
 	}
 }
 
@@ -81,7 +81,7 @@ func TestAuditLogIsACSVFileOfTheEventLog(t *testing.T) {
 	}
 }
 
-// assertAuditRow compares a row with the event it is of.
+// assertAuditRow compares a row of the audit log with its event.
 func assertAuditRow(t *testing.T, row map[string]string, event any) {
 	t.Helper()
 	for column, path := range map[string][]any{
@@ -107,7 +107,7 @@ func assertAuditRow(t *testing.T, row map[string]string, event any) {
 	}
 }
 
-// cell is a value as the audit log writes it.
+// cell formats a value as the audit log does.
 func cell(value any) string {
 	if value == nil {
 		return ""
@@ -202,7 +202,7 @@ func TestAuditLogIsFilteredByNamesOfArchivedFlows(t *testing.T) {
 	s.wantAuditLog("prod", "?flow_names=web-ci,"+rows[0]["flows"], first, second)
 }
 
-func TestAuditLogOfAnEnvironmentWithoutEventsIsItsHeader(t *testing.T) {
+func TestAuditLogOfAnEnvironmentWithoutEventsHasOnlyTheHeader(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("new", evidence.Server)
@@ -217,7 +217,7 @@ func TestAuditLogOfAnEnvironmentWithoutEventsIsItsHeader(t *testing.T) {
 	}
 }
 
-func TestAuditLogOfALogicalEnvironmentIsThatOfItsMembers(t *testing.T) {
+func TestAuditLogOfALogicalEnvironmentHasTheEventsOfItsMembers(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("prod", evidence.Server)
@@ -245,7 +245,7 @@ func TestAuditLogEscapesFormulas(t *testing.T) {
 		"'-1 started-unknown #4", "plain, \"quoted\"\nand broken started-unknown #5")
 }
 
-// TestLongAuditLogIsComplete reads more than a page of the store.
+// TestLongAuditLogIsComplete reads more events than the store returns in a page.
 func TestLongAuditLogIsComplete(t *testing.T) {
 	t.Parallel()
 	s := share(t)

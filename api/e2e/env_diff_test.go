@@ -24,8 +24,7 @@ func namesInDiff(t *testing.T, diff any, part string) string {
 	return strings.ReplaceAll(column(t, lookup(t, diff, part, "artifacts"), "name"), "/opt/", "")
 }
 
-// instancesReport is a report of a server with so many instances of each file, created a
-// second after one another.
+// instancesReport is a server report with the given number of instances of each file, created one second apart.
 func instancesReport(files map[string]int) []byte {
 	var artifacts []string
 	for name, count := range files {
@@ -47,7 +46,7 @@ func TestTwoEnvironmentsAreComparedByFingerprint(t *testing.T) {
 	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/beta/report/server", instancesReport(map[string]int{"arm": 1, "new": 2, "other": 1, "zip": 1, "same": 3, "scaled": 1}))
 	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/prod/report/server", instancesReport(map[string]int{"old": 1, "same": 3, "scaled": 4}))
 
-	alone := func(name string, count int, flow string) map[string]any {
+	entry := func(name string, count int, flow string) map[string]any {
 		info := map[string]any{
 			"fingerprint": evidence.HashAPIKey(name), "name": "/opt/" + name, "flow": flow,
 			"most_recent_timestamp": float64(1_788_000_000 + count - 1), "instance_count": float64(count),
@@ -57,14 +56,14 @@ func TestTwoEnvironmentsAreComparedByFingerprint(t *testing.T) {
 		}
 		return info
 	}
-	scaled := alone("scaled", 4, "")
+	scaled := entry("scaled", 4, "")
 	delete(scaled, "instance_count")
 	scaled["s1_instance_count"], scaled["s2_instance_count"] = 1.0, 4.0
 	want := map[string]any{
-		"snappish1":   map[string]any{"snapshot_id": "beta#2", "artifacts": []any{alone("arm", 1, ""), alone("new", 2, "build"), alone("other", 1, ""), alone("zip", 1, "")}},
-		"snappish2":   map[string]any{"snapshot_id": "prod#1", "artifacts": []any{alone("old", 1, "")}},
+		"snappish1":   map[string]any{"snapshot_id": "beta#2", "artifacts": []any{entry("arm", 1, ""), entry("new", 2, "build"), entry("other", 1, ""), entry("zip", 1, "")}},
+		"snappish2":   map[string]any{"snapshot_id": "prod#1", "artifacts": []any{entry("old", 1, "")}},
 		"changed":     map[string]any{"artifacts": []any{scaled}},
-		"not-changed": map[string]any{"artifacts": []any{alone("same", 3, "build")}},
+		"not-changed": map[string]any{"artifacts": []any{entry("same", 3, "build")}},
 	}
 	if got := s.diff("beta", "prod"); !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%v, want\n%v", got, want)
@@ -151,7 +150,7 @@ func TestBadDiffsAreRefused(t *testing.T) {
 			s := s.in(t)
 			wantError(s, http.StatusBadRequest, "Bad snappish "+bad, bad, "host")
 			wantError(s, http.StatusBadRequest, "Bad snappish "+bad, "host", bad)
-			// Nothing is looked up before both can be read.
+			// Both expressions are parsed before either is looked up.
 			wantError(s, http.StatusBadRequest, "Bad snappish "+bad, "none", bad)
 		})
 	}
@@ -163,10 +162,9 @@ func TestBadDiffsAreRefused(t *testing.T) {
 	wantError(s, http.StatusNotFound, "Org: '"+s.org+"'. Snapshot 'empty@{now}' resolves to 'empty#0'. len(snapshots) == 0"+based, "host", "empty@{now}")
 	wantError(s, http.StatusNotFound, "Org: '"+s.org+"'. Snapshot 'host#23' resolves to 'host#23'. len(snapshots) == 1"+based, "host#23", "host")
 	wantError(s, http.StatusNotFound, "Org: '"+s.org+"'. Snapshot 'host~3' resolves to 'host#-2'. len(snapshots) == 1"+based, "host", "host~3")
-
 }
 
-func TestComparingCostsTheSameHoweverMuchRuns(t *testing.T) {
+func TestDiffCostsTheSameForAnyNumberOfArtifacts(t *testing.T) {
 	s, counting := startCounting(t, options{withoutWorker: true, stoppedAt: noonOf30March})
 	s.reportFile("build", "a")
 	flow := lookup(t, s.read("/flows/"+s.org+"/build"), "id").(string)

@@ -14,7 +14,7 @@ import (
 
 func (s *service) environmentsPath() string { return "/environments/" + s.org }
 
-// createLogical makes a logical environment of the given members.
+// createLogical creates a logical environment with the given members.
 func (s *service) createLogical(name string, members ...string) {
 	s.t.Helper()
 	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath(),
@@ -29,7 +29,7 @@ func jsonList(texts []string) string {
 	return "[" + strings.Join(quoted, ",") + "]"
 }
 
-// changeEnvironment sends a change of an environment, which must succeed.
+// changeEnvironment sends a change of an environment and checks that it succeeds.
 func (s *service) changeEnvironment(method, path, body string) {
 	s.t.Helper()
 	if got := s.want(http.StatusOK, method, s.environmentsPath()+path, []byte(body)).text(s.t); got != "OK" {
@@ -222,7 +222,7 @@ func TestLogicalEnvironmentUnitesTheStatesOfItsMembers(t *testing.T) {
 	}
 }
 
-// setState sets the verdict on what runs in an environment, as policies would.
+// setState stores the compliance state of an environment, as an evaluation of its policies would.
 func (s *service) setState(environment string, state *bool) {
 	s.t.Helper()
 	_, err := s.Process.Store.Heads.Update(s.t.Context(), s.environmentID(environment), func(head *snapshot.Head) error {
@@ -247,7 +247,7 @@ func TestFormerNameOfAnEnvironmentWorksUntilItIsReused(t *testing.T) {
 	s.createLogical("all", "one")
 	id := s.environmentID("one")
 	s.renameEnvironment("one", "two")
-	s.renameEnvironment("one", "two") // as when the answer was lost
+	s.renameEnvironment("one", "two") // repeated, as after a lost answer
 	if got := s.getEnvironment("one"); got.Name != "two" {
 		t.Errorf("the former name leads to %+v", got)
 	}
@@ -335,7 +335,7 @@ func TestUnknownEnvironmentsAreNotFound(t *testing.T) {
 	s := share(t)
 	for _, organization := range []string{s.org, s.public} {
 		if organization == s.public {
-			s.createEnvironment("none", evidence.Server) // of another organization
+			s.createEnvironment("none", evidence.Server) // in s.org, not in s.public
 		}
 		path := "/environments/" + organization
 		for _, c := range []struct{ method, path, body string }{
@@ -466,9 +466,9 @@ func TestArtifactsDoNotRunInArchivedEnvironments(t *testing.T) {
 	}
 }
 
-// TestRevivedMemberTakesItsPlaceInALogicalEnvironment does what Terraform does with a
-// member that it archives and creates again: the list of the logical environment is the same.
-func TestRevivedMemberTakesItsPlaceInALogicalEnvironment(t *testing.T) {
+// TestRevivedMemberRejoinsItsLogicalEnvironment archives a member and creates it again, as Terraform does: it does not
+// change the logical environment's list of members.
+func TestRevivedMemberRejoinsItsLogicalEnvironment(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("web", evidence.Server)

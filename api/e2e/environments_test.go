@@ -226,7 +226,7 @@ func TestEnvironmentsAreFilteredAndSorted(t *testing.T) {
 	}
 }
 
-func TestListedEnvironmentsHaveWhatClientsRead(t *testing.T) {
+func TestListedEnvironmentsHaveTheFieldsThatClientsRead(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("prod", evidence.Server)
@@ -286,11 +286,7 @@ func TestEnvironmentsOfOneOrganizationAreUnknownInAnother(t *testing.T) {
 	s.reportServer("prod", "a")
 	for _, path := range []string{"/environments/" + s.public + "/prod", "/snapshots/" + s.public + "/prod", "/snapshots/" + s.public + "/prod/1"} {
 		t.Run(s.caseName(path), func(t *testing.T) {
-			s := s.in(t)
-			got := s.want(http.StatusNotFound, http.MethodGet, path, nil)
-			if message, _ := got.problem(t); message != "Environment named 'prod' does not exist for organization '"+s.public+"'" {
-				t.Errorf("%q", message)
-			}
+			s.in(t).wantError(http.StatusNotFound, "Environment named 'prod' does not exist for organization '"+s.public+"'", http.MethodGet, path, "")
 		})
 	}
 	s.want(http.StatusNotFound, http.MethodPut, "/environments/"+s.public+"/prod/report/server", serverReport("b"))
@@ -307,7 +303,7 @@ func (s *service) createEnvironmentIn(organization, name string) {
 	s.want(http.StatusCreated, http.MethodPut, "/environments/"+organization, []byte(`{"name":"`+name+`","type":"server","description":""}`))
 }
 
-func TestOrganizationAndDefaultOrganization(t *testing.T) {
+func TestOrganizationAndDefaultOrganizationAreRead(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{})
 	var found struct {

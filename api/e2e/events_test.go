@@ -14,8 +14,8 @@ import (
 	"attestry/evidence/snapshot"
 )
 
-// reportFromRepo reports the artifact that serverReport reports under a name to a flow,
-// built from a commit of a repository.
+// reportFromRepo reports an artifact to a flow as built from a commit of a repository. Its fingerprint is the one that
+// serverReport gives to the file of this name.
 func (s *service) reportFromRepo(flow, name, commit, repository string) {
 	s.t.Helper()
 	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/"+flow, fmt.Appendf(nil,
@@ -25,17 +25,17 @@ func (s *service) reportFromRepo(flow, name, commit, repository string) {
 		commit, repository, repository, "https://github.com/"+repository))
 }
 
-// listEvents lists the events that a query finds as "artifact type #snapshot", and checks
-// what clients read of each.
+// listEvents lists the events that a query finds as "artifact type #snapshot", and checks that each has the fields that
+// clients read.
 func (s *service) listEvents(environment, query string) []string {
 	s.t.Helper()
-	told := []string{}
+	listed := []string{}
 	for _, event := range s.read(s.environmentsPath() + "/" + environment + "/events" + query).([]any) {
 		clientReads(s.t, "environment_event", event)
-		told = append(told, fmt.Sprintf("%v %v #%v", strings.TrimPrefix(lookup(s.t, event, "artifact_name").(string), "/opt/"),
+		listed = append(listed, fmt.Sprintf("%v %v #%v", strings.TrimPrefix(lookup(s.t, event, "artifact_name").(string), "/opt/"),
 			lookup(s.t, event, "type"), lookup(s.t, event, "snapshot_index")))
 	}
-	return told
+	return listed
 }
 
 func (s *service) wantEvents(environment, query string, want ...string) {
@@ -102,7 +102,7 @@ func (s *service) assertEventLinks(event map[string]any) {
 		return s.read(strings.TrimPrefix(lookup(s.t, event, "_links", kind, "self").(string), s.URL+"/api/v2"))
 	}
 	if lookup(s.t, follow("snapshot"), "index") != 2.0 {
-		s.t.Errorf("the snapshot's link leads astray: %s", asJSON(event["_links"]))
+		s.t.Errorf("the snapshot's link leads to another snapshot: %s", asJSON(event["_links"]))
 	}
 	artifact := follow("artifact")
 	page := fmt.Sprintf("%s/%s/flows/app-ci/artifacts/%s?artifact_id=%s", s.URL, s.org, evidence.HashAPIKey("app-2"), lookup(s.t, artifact, "id"))
@@ -122,21 +122,20 @@ func TestEventLogShowsNewProvenanceInSingularAndPlural(t *testing.T) {
 	s.reportFromRepo("ci", "one", firstCommit, "acme/one")
 	s.reportFromRepo("ci", "two", firstCommit, "acme/two")
 	s.reportServer("prod", "one", "two", "two")
-	var told []string
+	var got []string
 	for _, event := range s.read(s.environmentsPath() + "/prod/events?start=2&reverse=true").([]any) {
-		told = append(told, fmt.Sprint(lookup(t, event, "artifact_name"), " ", lookup(t, event, "type"), " ", lookup(t, event, "description")))
+		got = append(got, fmt.Sprint(lookup(t, event, "artifact_name"), " ", lookup(t, event, "type"), " ", lookup(t, event, "description")))
 	}
-	slices.Sort(told)
-	if want := []string{"/opt/one updated-provenance 1 instance changed", "/opt/two updated-provenance 2 instances changed"}; !slices.Equal(told, want) {
-		t.Errorf("told %q", told)
+	slices.Sort(got)
+	if want := []string{"/opt/one updated-provenance 1 instance changed", "/opt/two updated-provenance 2 instances changed"}; !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
 	}
 }
 
-// firstOfOctober is when the clock of tests of the event log starts.
+// firstOfOctober is the start of the clock in tests of the event log.
 var firstOfOctober = time.Date(2026, time.October, 1, 12, 0, 0, 0, time.UTC)
 
-// runFiveVersions makes an environment run v1 to v5 one after the other, and advances
-// the clock after each.
+// runFiveVersions reports v1 to v5 in the environment host, one after the other, and advances the clock after each.
 func (s *service) runFiveVersions(gap time.Duration) {
 	s.t.Helper()
 	for version := 1; version <= 5; version++ {
@@ -147,14 +146,14 @@ func (s *service) runFiveVersions(gap time.Duration) {
 
 // versionEvents are the events of runFiveVersions from the last snapshot to the first.
 func versionEvents(last, first int) []string {
-	told := []string{}
+	events := []string{}
 	for n := last; n >= first; n-- {
 		if n > 1 {
-			told = append(told, fmt.Sprintf("v%d exited #%d", n-1, n))
+			events = append(events, fmt.Sprintf("v%d exited #%d", n-1, n))
 		}
-		told = append(told, fmt.Sprintf("v%d started-unknown #%d", n, n))
+		events = append(events, fmt.Sprintf("v%d started-unknown #%d", n, n))
 	}
-	return told
+	return events
 }
 
 func TestEventsAreFilteredBySnapshotAndTime(t *testing.T) {
@@ -274,7 +273,7 @@ func TestEventPagesHaveTotalsAndLinks(t *testing.T) {
 	}
 }
 
-// queryForPage is a query with another number of the page.
+// queryForPage replaces the page number of a query.
 func queryForPage(t *testing.T, query string, page int) string {
 	t.Helper()
 	values, err := url.ParseQuery(strings.TrimPrefix(query, "?"))
@@ -414,8 +413,7 @@ func TestEventsOfALogicalEnvironmentAreThoseOfItsMembers(t *testing.T) {
 	s.reportServer("edge", "gate")
 	s.clock.advance(time.Hour)
 	s.reportServer("host", "v6")
-	// The events have the numbers of the logical environment: five snapshots of the host, one
-	// of the edge, the sixth of the host.
+	// The events have snapshot numbers of the logical environment: five of the host, one of the edge, one of the host.
 	want := slices.Concat([]string{"v5 exited #7", "v6 started-unknown #7", "gate started-unknown #6"}, versionEvents(5, 1))
 	s.wantEvents("all", "", want...)
 	s.wantEvents("all", "?page=2&per_page=3", want[3:6]...)
@@ -449,7 +447,7 @@ func TestEventsOfALogicalEnvironmentAreThoseOfItsMembers(t *testing.T) {
 		"/opt/gate": "edge" + s.URL + "/" + s.org + "/environments/all/snapshots/6", "/opt/v6": "host" + s.URL + "/" + s.org + "/environments/all/snapshots/7",
 	} {
 		if members[name] != want {
-			t.Errorf("%s is told of in %s, want %s", name, members[name], want)
+			t.Errorf("the event of %s is in %s, want %s", name, members[name], want)
 		}
 	}
 	// The history of an artifact has the event once.
@@ -458,8 +456,8 @@ func TestEventsOfALogicalEnvironmentAreThoseOfItsMembers(t *testing.T) {
 	}
 }
 
-// TestEventLogHidesUnfinishedSnapshots reads an environment whose worker
-// died between a snapshot and the last of its events.
+// TestEventLogHidesUnfinishedSnapshots reads an environment whose worker stopped after it wrote a snapshot and before
+// it wrote all events of it.
 func TestEventLogHidesUnfinishedSnapshots(t *testing.T) {
 	t.Parallel()
 	s := share(t)
@@ -485,8 +483,7 @@ func TestEventLogHidesUnfinishedSnapshots(t *testing.T) {
 	}
 }
 
-// storeEvents stores a log of count events, ten to a snapshot, which are all of one
-// repository.
+// storeEvents stores a log of count events, ten per snapshot, all of one repository.
 func (s *service) storeEvents(environment string, count int64) {
 	s.t.Helper()
 	s.reportFromRepo("ci", "known", firstCommit, "acme/known")
@@ -522,7 +519,7 @@ func TestFarPagesOfALongLogCostNoMoreThanTheFirst(t *testing.T) {
 	s.storeEvents("host", count)
 	commands := func(s *service, query string, first int) int {
 		s.t.Helper()
-		// Background work may take a few commands: the least counts.
+		// Background work may add commands: take the smallest of three counts.
 		least := math.MaxInt
 		for range 3 {
 			counting.Reset()
@@ -545,7 +542,7 @@ func TestFarPagesOfALongLogCostNoMoreThanTheFirst(t *testing.T) {
 		t.Run(query, func(t *testing.T) {
 			allowed := near
 			if strings.HasPrefix(query, "start") {
-				allowed += 2 // its ends are looked up
+				allowed += 2 // the bounds are looked up
 			}
 			if far := commands(s.in(t), query, first); far > allowed {
 				t.Errorf("%s takes %d commands, the first page %d", query, far, near)
@@ -555,7 +552,7 @@ func TestFarPagesOfALongLogCostNoMoreThanTheFirst(t *testing.T) {
 	if near > 12 {
 		t.Errorf("a page takes %d commands", near)
 	}
-	// A repository's events are skipped over by ten thousand.
+	// Events of a repository are skipped in steps of ten thousand.
 	if far, near := commands(s, "repo_name=acme/known&page=1000", count-999*15), commands(s, "repo_name=acme/known", count); far > near+3 {
 		t.Errorf("a far page of a repository takes %d commands, the first %d", far, near)
 	}

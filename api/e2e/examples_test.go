@@ -22,7 +22,7 @@ import (
 	"attestry/scripts/readmetest"
 )
 
-// exampleOrder is the order in which the examples of the document make one story.
+// exampleOrder is the order in which the examples of the document are sent. Later ones use what earlier ones create.
 var exampleOrder = []string{
 	"flow_template_schema_v1", "environment_policy_schema_v1", "list_system_attestation_types",
 	"get_organization", "put_user_default_org", "get_user_default_org",
@@ -69,11 +69,11 @@ var exampleOrder = []string{
 	"put_people", "get_people",
 }
 
-// prepareExample is what an example needs beside those before it.
+// prepareExample creates what an example needs and no example before it creates.
 func (s *service) prepareExample(operation string) {
 	switch operation {
 	case "k8s_report":
-		// What the example replaces.
+		// The state that the example replaces.
 		s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/production/report/K8S", []byte(`{"artifacts":[{"digests":
 			{"registry.example.com/checkout/api:1.9.0":"0abb3136559bf13f2b324a0255d0feee0ab7d75da98063bed6dada3d1a18bba1"},
 			"podName":"api-6d8c7b9f4-k9m2p","namespace":"shop","creationTimestamp":1793520000,"owners":null}]}`))
@@ -109,7 +109,7 @@ func (s *service) prepareExample(operation string) {
 	}
 }
 
-// addDelivered adds a delivery that has been made to the first target of the first action.
+// addDelivered adds a successful delivery to the first target of the first action.
 func (s *service) addDelivered() {
 	s.t.Helper()
 	at := evidence.Seconds(s.clock.read())
@@ -123,18 +123,15 @@ func (s *service) addDelivered() {
 	s.must(s.Process.Store.Deliveries.Add(s.t.Context(), []notification.Delivery{delivery}))
 }
 
-// exampleBase stands for the address of the service in the examples.
-const exampleBase = "https://attestry.example.com"
-
-// exampleKey stands for all keys in the examples, exampleSecret for all signing secrets.
+// Examples show these in place of the address of the service, keys and signing secrets.
 const (
+	exampleBase   = "https://attestry.example.com"
 	exampleKey    = "att_..."
 	exampleSecret = "whsec_..."
 )
 
-// TestExamplesAreWhatTheServiceAnswers plays the examples of the OpenAPI document.
-// With ATTESTRY_TEST_UPDATE set it writes the answers. Addresses of the service that
-// the answers hold lead to something.
+// TestExamplesAreWhatTheServiceAnswers sends the examples of the OpenAPI document and compares the answers. With
+// ATTESTRY_TEST_UPDATE set it writes the answers instead. It also requests every address of the service in an answer.
 func TestExamplesAreWhatTheServiceAnswers(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{stoppedAt: time.Unix(1_793_610_000, 500_000_000), settings: []string{newSigningKey(t), logKeyFile(t)}})
@@ -148,12 +145,12 @@ func TestExamplesAreWhatTheServiceAnswers(t *testing.T) {
 			continue
 		}
 		s.prepareExample(operation)
-		p.play(example)
+		p.exchangeExample(example)
 		s.clock.advance(time.Minute)
 	}
 	for operation := range written {
 		if !slices.Contains(exampleOrder, operation) {
-			t.Errorf("the example of %s is not played", operation)
+			t.Errorf("the example of %s is not sent", operation)
 		}
 	}
 	if readmetest.Updating() {
@@ -172,19 +169,18 @@ func TestExamplesAreWhatTheServiceAnswers(t *testing.T) {
 	}
 }
 
-// examplePlayer sends what the examples say and keeps what is answered, with ids,
-// times and addresses that are the same each time.
+// examplePlayer sends the examples and keeps the answers, with the same ids, times and addresses in every run.
 type examplePlayer struct {
 	*service
 	visitor *visitor
-	actual  map[string]string // ids by those that stand for them in the examples
+	actual  map[string]string // actual ids by the ids that the examples show
 	answers map[string]json.RawMessage
 }
 
-// binaryMedia are the types of answers that no text can show.
+// binaryMedia are the media types of answers that are not text.
 var binaryMedia = map[string]bool{"application/gzip": true, "application/pdf": true, "application/octet-stream": true}
 
-func (p *examplePlayer) play(example examples.Example) {
+func (p *examplePlayer) exchangeExample(example examples.Example) {
 	p.t.Helper()
 	method, path := p.addressOf(example)
 	if example.Operation == "accept_invitation" {
@@ -208,7 +204,7 @@ func (p *examplePlayer) play(example examples.Example) {
 	p.answers[example.Operation] = json.RawMessage(answer)
 }
 
-// inviteAdmin invites the administrator to the organization of somebody else, and returns the request that accepts it.
+// inviteAdmin invites the administrator to another user's organization and returns the request that accepts.
 func (p *examplePlayer) inviteAdmin() json.RawMessage {
 	p.t.Helper()
 	if got := p.do(http.MethodPost, "/api/v2/organizations", readerKey, []byte(`{"name":"platform"}`)); got.status != http.StatusCreated {
@@ -219,7 +215,7 @@ func (p *examplePlayer) inviteAdmin() json.RawMessage {
 	return fmt.Appendf(nil, `{"secret":%q}`, secret)
 }
 
-// addressOf returns method and path of the operation, with the parameters.
+// addressOf returns the method of an operation and its path with the parameters of the example.
 func (p *examplePlayer) addressOf(example examples.Example) (method, path string) {
 	p.t.Helper()
 	at := slices.IndexFunc(p.api.operations, func(o operation) bool { return o.content["operationId"] == example.Operation })
@@ -260,10 +256,10 @@ func (p *examplePlayer) valuesOf(raw json.RawMessage) []string {
 	return values
 }
 
-// formData are the names that the JSON parts of forms have.
+// formData are the names of the JSON parts of forms.
 var formData = []string{"data_json", "payload"}
 
-// request sends a body as the operation takes it: as it is, or as a form.
+// request sends a body as JSON or, if it has a member of formData, as a form. Webhooks are signed.
 func (p *examplePlayer) request(method, path, key string, body json.RawMessage) answer {
 	p.t.Helper()
 	if uid, ok := strings.CutPrefix(path, "/api/v2/webhooks/"); ok {
@@ -293,8 +289,8 @@ func (p *examplePlayer) request(method, path, key string, body json.RawMessage) 
 
 const apiPrefix = links.Prefix + "/"
 
-// follow gets every address of the service that an answer holds: operations with the administrator's key,
-// pages as a signed-in reader.
+// follow gets every address of the service in an answer: operations with the administrator's key, pages as a signed-in
+// reader.
 func (p *examplePlayer) follow(operation string, body []byte) {
 	p.t.Helper()
 	for _, link := range regexp.MustCompile(`"`+regexp.QuoteMeta(p.URL)+`(/[^"]*)"`).FindAllSubmatch(body, -1) {
@@ -316,11 +312,11 @@ func (p *examplePlayer) follow(operation string, body []byte) {
 
 var (
 	changingID = regexp.MustCompile(`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{8}\b`)
-	// The last use of a key is written behind the request that used it.
+	// The last use of a key is written after the request that used it.
 	changingUse = regexp.MustCompile(`"last_used_at":\d+`)
-	// A package holds ids.
+	// A package contains ids that change.
 	changingPackage = regexp.MustCompile(`"size":\d+,"sha256":"[0-9a-f]{64}"`)
-	// Salts are random, and so is all that follows from them.
+	// Salts are random, and so are all hashes and signatures that depend on them.
 	changingLog = []struct{ pattern, steady string }{
 		{`127\.0\.0\.1:\d+/acme`, "attestry.example.com/acme"},
 		{`\+[0-9a-f]{8}\+[A-Za-z0-9+/]{44}`, "+4f3c2b1a+AXJ7bhM0c9u0mXq2vK8Jt1nYl5cZr3wQe6oHs9dPfGaU"},
@@ -339,15 +335,15 @@ var (
 		{`(\\n|\n|")[A-Za-z0-9+/]{43}=`, "${1}l1bg+HgANOlzZq9JMSpR+uvjGhQxk03BpXkw2JRf4nw="},
 		{`[A-Za-z0-9+/]{91,96}=?=?(\\n|\n)`, "eqedtOHFHlgN8LJAIIxtuocpAuaWdfuw6xIoMrGV9EO8cNyJt4HnEuN3CgCVT5dLlOvaMfAW4vKQ0+j5X5/MCojWiQg=${1}"},
 	}
-	// What a bundle signs holds the address of the service.
+	// The signed payload of a bundle contains the address of the service.
 	changingPayload = regexp.MustCompile(`"payload":"([^"]+)","payloadType"`)
 	changingKey     = regexp.MustCompile(`"(sig|hint|public_key)":"[^"]+"`)
-	// A number, or the seconds of a time that is written out.
+	// A number with a fraction, or the seconds of an RFC 3339 time.
 	changingNumber = regexp.MustCompile(`([:,\[]\d+\.\d)\d+(Z?)\b`)
 )
 
-// steady replaces what differs from run to run: the address of the service, ids,
-// and the microseconds by which its clock moves.
+// steady replaces what differs between runs: the address of the service, ids, keys, secrets, values that depend on
+// random salts, and the microseconds by which the clock moves.
 func (p *examplePlayer) steady(text string) string {
 	text = strings.ReplaceAll(text, p.URL, exampleBase)
 	text = changingID.ReplaceAllStringFunc(text, func(id string) string {
@@ -377,7 +373,7 @@ func (p *examplePlayer) steady(text string) string {
 	return changingNumber.ReplaceAllString(text, "$1$2")
 }
 
-// write puts the answers into the files of the examples.
+// write writes the answers into the files of the examples.
 func (p *examplePlayer) write() {
 	p.t.Helper()
 	files, err := examples.Files()

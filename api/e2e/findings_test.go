@@ -10,8 +10,9 @@ import (
 	"attestry/evidence"
 )
 
-// TestWhateverSaysNonCompliantSaysWhatWasFound follows what attestations found to all who ask why.
-func TestWhateverSaysNonCompliantSaysWhatWasFound(t *testing.T) {
+// TestNonComplianceIsExplainedByFindingsOfAttestations reads the findings of attestations in asserts, snapshots, audit
+// packages and lists.
+func TestNonComplianceIsExplainedByFindingsOfAttestations(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("prod", evidence.Server)
@@ -41,8 +42,8 @@ func TestWhateverSaysNonCompliantSaysWhatWasFound(t *testing.T) {
 	var environments any
 	s.must(json.Unmarshal(contentIn(t, packed, "environments.json"), &environments))
 	for name, row := range map[string]struct {
-		said any
-		want []string
+		actual any
+		want   []string
 	}{
 		"an assert":   {s.read(s.assertPath("web", "/explanation?environment_name=prod")), append(failing, satisfied)},
 		"a snapshot":  {artifact, failing},
@@ -50,20 +51,20 @@ func TestWhateverSaysNonCompliantSaysWhatWasFound(t *testing.T) {
 		"a list":      {s.listAttestations("/attestations/" + s.org + "/build/trail/trail-of-web/unit-test"), []string{tests}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			said := textsIn(row.said)
+			actual := textsIn(row.actual)
 			for _, text := range row.want {
-				if !slices.Contains(said, text) {
-					t.Errorf("it does not say %s, but\n%s", text, strings.Join(said, "\n"))
+				if !slices.Contains(actual, text) {
+					t.Errorf("it does not say %s, but\n%s", text, strings.Join(actual, "\n"))
 				}
 			}
 		})
 	}
-	// Another finding alone changes nothing that runs.
+	// Another finding with the same verdict makes no new snapshot.
 	s.postAttestation(http.StatusCreated, "trail-of-web", "custom", `{"attestation_name":"coverage","type_name":"coverage","attestation_data":{"line":54}}`)
 	s.report(http.StatusOK, "prod", "server", string(serverReport("web")))
 }
 
-// textsIn are all texts in a value.
+// textsIn returns all strings in a JSON value.
 func textsIn(value any) (texts []string) {
 	switch value := value.(type) {
 	case string:

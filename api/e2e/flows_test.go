@@ -74,7 +74,7 @@ func TestFlowIsReadAsItWasPut(t *testing.T) {
 	}
 }
 
-func TestPutOfFlowResetsWhatItLeavesOut(t *testing.T) {
+func TestPutOfFlowResetsOmittedFields(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.wantForm(http.StatusCreated, http.MethodPut, s.flowsPath()+"/template_file",
@@ -91,7 +91,7 @@ func TestPutOfFlowResetsWhatItLeavesOut(t *testing.T) {
 	}
 }
 
-func TestPutOfFlowWithoutATemplateKeepsThatOfTheFlow(t *testing.T) {
+func TestPutOfFlowWithoutATemplateKeepsTheTemplate(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	path, data := s.flowsPath()+"/template_file", `{"name":"web","description":"d"}`
@@ -129,7 +129,7 @@ func TestLegacyTemplateBecomesOneArtifact(t *testing.T) {
 	}
 	s.want(http.StatusOK, http.MethodPut, s.flowsPath(), []byte(`{"name":"old","description":"d"}`))
 	if flow := s.getFlow("old"); flow.RepoURL != nil || flow.Template != template.Empty {
-		t.Errorf("what was left out did not go back: %+v", flow)
+		t.Errorf("omitted fields were not reset: %+v", flow)
 	}
 }
 
@@ -233,11 +233,7 @@ func TestUnknownFlowsAreNotFound(t *testing.T) {
 		{http.MethodPut, "/none/rename", `{"new_name":"x"}`},
 	} {
 		t.Run(c.method+" "+c.path, func(t *testing.T) {
-			s := s.in(t)
-			got := s.want(http.StatusNotFound, c.method, s.flowsPath()+c.path, []byte(c.body))
-			if message, _ := got.problem(t); message != "Flow named 'none' does not exist for organization '"+s.org+"'" {
-				t.Errorf("%q", message)
-			}
+			s.in(t).wantError(http.StatusNotFound, "Flow named 'none' does not exist for organization '"+s.org+"'", c.method, s.flowsPath()+c.path, c.body)
 		})
 	}
 }
@@ -330,11 +326,7 @@ func TestFlowsAreSorted(t *testing.T) {
 func TestBadFiltersOfFlowsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	got := s.want(http.StatusBadRequest, http.MethodGet, s.flowsPath()+"?search_by_name=", nil)
-	if message, _ := got.problem(t); message != "Empty string is not allowed for flow names." {
-		t.Errorf("message %q", message)
-	}
-
+	s.wantError(http.StatusBadRequest, "Empty string is not allowed for flow names.", http.MethodGet, s.flowsPath()+"?search_by_name=", "")
 }
 
 func TestListOfFlowsShowsTheStateOfTheLatestTrail(t *testing.T) {

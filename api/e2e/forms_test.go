@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestBodiesThatAreNoFormsAreToldSo(t *testing.T) {
+func TestBodiesThatAreNotFormsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createFlow("build")

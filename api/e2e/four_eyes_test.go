@@ -18,13 +18,13 @@ import (
 	"attestry/evidence/audit"
 )
 
-// reviewedChange is a trail with a pull request, in a few words: commits as "author time" (- for a name that is null, web for the
-// website of GitHub), approvals as "name state time".
+// reviewedChange is a trail with pull requests: commits as "author time" (- for an author without a username, web for
+// the website of GitHub), approvals as "name state time".
 type reviewedChange struct {
 	author   string // of the trail's commit
 	pulls    []pull
 	absent   bool // no attestation at all
-	approved bool // the verdict that the public practice comes to
+	approved bool // the verdict of public policies
 	says     string
 }
 
@@ -66,14 +66,13 @@ func (p pull) json() string {
 		p.author, merge, strings.Join(commits, ","), strings.Join(approvers, ","))
 }
 
-// four is the policy that asks for four eyes.
-const four = policyHead + "artifacts:\n  attestations:\n    - {type: pull_request, independent_approval: true}\n"
+// approvalPolicy requires independent approval of pull requests.
+const approvalPolicy = policyHead + "artifacts:\n  attestations:\n    - {type: pull_request, independent_approval: true}\n"
 
-// TestFourEyesComeToTheVerdictsOfThePublicPractice has the cases that the public policies decide.
-func TestFourEyesComeToTheVerdictsOfThePublicPractice(t *testing.T) {
+func TestIndependentApprovalHasTheVerdictsOfPublicPolicies(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
-	s.putPolicy(http.StatusCreated, `{"name":"four-eyes"}`, policyFile(four))
+	s.putPolicy(http.StatusCreated, `{"name":"four-eyes"}`, policyFile(approvalPolicy))
 	s.createFlow("build")
 	ada, late := []string{"ada 10"}, "grace APPROVED 20"
 	number := 0
@@ -98,7 +97,7 @@ func TestFourEyesComeToTheVerdictsOfThePublicPractice(t *testing.T) {
 		"a commit of nobody":                     {pulls: []pull{{author: "ada", merge: true, commits: []string{"ada 10", "- 11"}, approvals: []string{late}}}, says: "it is not known who wrote commit"},
 		"all commits of nobody":                  {pulls: []pull{{author: "ada", merge: true, commits: []string{"- 10"}, approvals: []string{late}}}, says: "it is not known who wrote commit"},
 		"no commits":                             {pulls: []pull{{author: "ada", merge: true, approvals: []string{late}}}, says: "it is not known who wrote the code"},
-		"a machine account with commits of none": {author: "svc_deploy", pulls: []pull{{author: "ada", commits: []string{"- 10"}}}, approved: true},
+		"a machine account with unknown authors": {author: "svc_deploy", pulls: []pull{{author: "ada", commits: []string{"- 10"}}}, approved: true},
 		"a commit of the website beside others":  {pulls: []pull{{author: "ada", merge: true, commits: []string{"ada 10", "web 11"}, approvals: []string{late}}}, approved: true},
 		"the second pull request is approved":    {pulls: []pull{{author: "ada", commits: ada}, {author: "ada", commits: ada, approvals: []string{late}}}, approved: true},
 		"dismissed or changes requested":         {pulls: []pull{{author: "ada", commits: ada, approvals: []string{"grace DISMISSED 20", "joan CHANGES_REQUESTED 20"}}}, says: "ada has no approval"},
@@ -121,7 +120,7 @@ func TestFourEyesComeToTheVerdictsOfThePublicPractice(t *testing.T) {
 			s.reportArtifact("build", trail, "app", fingerprint, trailCommit)
 			verdict, texts := s.fourEyes(fingerprint)
 			if verdict != c.approved || !strings.Contains(texts, c.says) {
-				t.Errorf("it comes to %t, as: %s", verdict, texts)
+				t.Errorf("the verdict is %t: %s", verdict, texts)
 			}
 		})
 	}
@@ -130,7 +129,7 @@ func TestFourEyesComeToTheVerdictsOfThePublicPractice(t *testing.T) {
 // pullRequests attests pull requests in a trail.
 func (s *service) pullRequests(trail string, pulls ...pull) { s.pullRequestsOf(trail, "", pulls...) }
 
-// pullRequestsOf attests pull requests in a trail for what an artifact's name stands for, "" for the trail.
+// pullRequestsOf attests pull requests in a trail for an artifact by its name in the template, "" for the trail.
 func (s *service) pullRequestsOf(trail, artifact string, pulls ...pull) {
 	s.t.Helper()
 	target := ""
@@ -145,7 +144,7 @@ func (s *service) pullRequestsOf(trail, artifact string, pulls ...pull) {
 		`{`+target+`"attestation_name":"pr","git_provider":"github","pull_requests":[`+strings.Join(all, ",")+`]}`)
 }
 
-// fourEyes asks whether the policy lets an artifact pass, and why.
+// fourEyes asserts an artifact against the policy four-eyes and returns the verdict and its explanation.
 func (s *service) fourEyes(fingerprint string) (passes bool, why string) {
 	s.t.Helper()
 	path := "/asserts/" + s.org + "/fingerprint/" + fingerprint
@@ -153,7 +152,7 @@ func (s *service) fourEyes(fingerprint string) (passes bool, why string) {
 	return passes, strings.Join(textsIn(s.read(path+"/explanation?policy_name="+url.QueryEscape("four-eyes"))), "\n")
 }
 
-func TestFourEyesAskForMoreWhereThePolicyDoes(t *testing.T) {
+func TestPoliciesSetApproversAndMachineAccounts(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
 	s.createFlow("build")
@@ -171,12 +170,12 @@ func TestFourEyesAskForMoreWhereThePolicyDoes(t *testing.T) {
 	rule(http.StatusOK, "{approvers: 2}", "machine account")
 	rule(http.StatusOK, "{approvers: 1, machine_accounts: ['robot-.*']}", "there is the compliant attestation 'pr'")
 	rule(http.StatusOK, "false", "there is the compliant attestation 'pr'")
-	// An override counts by its verdict, as its reason is recorded.
+	// An override counts with its verdict because its reason is recorded.
 	rule(http.StatusOK, "{approvers: 2, machine_accounts: []}", "the rule asks for 2")
 	s.want(http.StatusOK, http.MethodPost, "/attestations/"+s.org+"/build/trail/t/override",
 		[]byte(`{"attestation_name":"pr","original_attestation_type":"pull_request","new_compliance_status":true,"reason":"joan approved on paper"}`))
 	if passes, why := s.fourEyes(cliFingerprint); !passes || !strings.Contains(why, "there is the compliant attestation") {
-		t.Errorf("an override comes to %t: %s", passes, why)
+		t.Errorf("with an override the verdict is %t: %s", passes, why)
 	}
 	for name, wrong := range map[string]struct{ rule, says string }{
 		"another type":      {"{type: junit, independent_approval: true}", "needs the type 'pull_request'"},
@@ -199,7 +198,7 @@ func TestFourEyesAskForMoreWhereThePolicyDoes(t *testing.T) {
 	}
 }
 
-func TestFourEyesAreAskedForByTemplates(t *testing.T) {
+func TestTemplatesRequireIndependentApproval(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
 	s.createFlow("build", yamlFile("version: 1\ntrail:\n  artifacts:\n    - {name: app, attestations: [{name: pr, type: pull_request, independent_approval: true}]}\n"))
@@ -208,7 +207,7 @@ func TestFourEyesAreAskedForByTemplates(t *testing.T) {
 		s.wantForm(status, http.MethodPut, "/trails/"+s.org+"/build", fmt.Sprintf(
 			`{"name":"t","git_commit_info":{"sha1":%q,"message":"m","author":%q,"branch":"main","timestamp":5}}`, trailCommit, author))
 	}
-	stands := func(status, lack string) {
+	wantTrail := func(status, lack string) {
 		t.Helper()
 		trail := s.read("/trails/" + s.org + "/build/t")
 		found := lookup(t, trail, "compliance_status", "artifacts_statuses", "app", "attestations_statuses").([]any)
@@ -218,14 +217,14 @@ func TestFourEyesAreAskedForByTemplates(t *testing.T) {
 	}
 	begin(http.StatusCreated, "Ada <ada@example.com>")
 	s.reportArtifact("build", "t", "app", cliFingerprint, trailCommit)
-	stands("INCOMPLETE", "<nil>")
-	// A machine account needs no pull request. Another commit of the trail has the artifact evaluated anew.
+	wantTrail("INCOMPLETE", "<nil>")
+	// A machine account needs no pull request. A change of the trail's commit evaluates the artifact again.
 	begin(http.StatusOK, "svc_deploy")
-	stands("COMPLIANT", "")
+	wantTrail("COMPLIANT", "")
 	begin(http.StatusOK, "Ada <ada@example.com>")
-	stands("INCOMPLETE", "<nil>")
+	wantTrail("INCOMPLETE", "<nil>")
 	s.pullRequestsOf("t", "app", pull{author: "ada", commits: []string{"ada 10"}})
-	stands("NON-COMPLIANT", "ada has no approval of somebody else after the last commit")
+	wantTrail("NON-COMPLIANT", "ada has no approval of somebody else after the last commit")
 	if why := strings.Join(textsIn(s.read("/asserts/"+s.org+"/fingerprint/"+cliFingerprint+"/explanation?flow=build")), "\n"); !strings.Contains(why, "ada has no approval of somebody else") {
 		t.Errorf("the explanation is %s", why)
 	}
@@ -237,16 +236,16 @@ func TestFourEyesAreAskedForByTemplates(t *testing.T) {
 		t.Errorf("the package does not hold: %v", result.Findings)
 	}
 	s.pullRequestsOf("t", "app", pull{author: "ada", commits: []string{"ada 10"}, approvals: []string{"grace APPROVED 20"}})
-	stands("COMPLIANT", "<nil>")
+	wantTrail("COMPLIANT", "<nil>")
 	if compliant := lookup(t, s.read("/trails/"+s.org+"/build/t"), "template", "trail", "artifacts", 0, "attestations", 0, "independent_approval", "approvers"); compliant != 1.0 {
 		t.Errorf("the template asks for %v", compliant)
 	}
 }
 
-func TestEnvironmentsAreEvaluatedAgainForAnotherAuthor(t *testing.T) {
+func TestEnvironmentsAreEvaluatedAgainAfterAChangeOfTheAuthor(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
-	s.putPolicy(http.StatusCreated, `{"name":"four-eyes"}`, policyFile(four))
+	s.putPolicy(http.StatusCreated, `{"name":"four-eyes"}`, policyFile(approvalPolicy))
 	s.createFlow("build")
 	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath(), []byte(`{"name":"prod","type":"server","description":"","policies":["four-eyes"]}`))
 	status := http.StatusCreated
@@ -264,10 +263,10 @@ func TestEnvironmentsAreEvaluatedAgainForAnotherAuthor(t *testing.T) {
 	}
 }
 
-func TestFourEyesKnowTheAccountsOfPeople(t *testing.T) {
+func TestIndependentApprovalUsesTheAccountsOfPeople(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
-	s.putPolicy(http.StatusCreated, `{"name":"four-eyes"}`, policyFile(four))
+	s.putPolicy(http.StatusCreated, `{"name":"four-eyes"}`, policyFile(approvalPolicy))
 	s.createFlow("build")
 	put := func(s *service, status int, file string) answer {
 		t.Helper()
@@ -279,7 +278,7 @@ func TestFourEyesKnowTheAccountsOfPeople(t *testing.T) {
 	}
 	file := "people:\n  - {name: Ada Lovelace, accounts: [ada, ada-work]}\n  - {name: Grace Hopper, accounts: [grace, grace@example.com]}\n"
 	number := 0
-	attested := func(s *service, pulls string) (trail, fingerprint string) {
+	attestPulls := func(s *service, pulls string) (trail, fingerprint string) {
 		s.t.Helper()
 		number++
 		trail, fingerprint = fmt.Sprint("t", number), padHex(fmt.Sprintf("%x", 0xa0000+number), 64)
@@ -291,15 +290,15 @@ func TestFourEyesKnowTheAccountsOfPeople(t *testing.T) {
 		return trail, fingerprint
 	}
 	twice := pull{author: "ada", commits: []string{"ada 10"}, approvals: []string{"Ada-Work APPROVED 20"}}.json()
-	_, before := attested(s, twice)
+	_, before := attestPulls(s, twice)
 	if passes, why := s.fourEyes(before); !passes {
-		t.Errorf("before the file, accounts that nobody has said to be one person come to %s", why)
+		t.Errorf("before the file, two accounts are not two people: %s", why)
 	}
 	if version := lookup(t, s.read("/organizations/"+s.org+"/people"), "version"); version != 0.0 {
 		t.Errorf("before the first file, the version is %v", version)
 	}
 	put(s, http.StatusOK, file)
-	put(s, http.StatusOK, file) // which makes no version
+	put(s, http.StatusOK, file) // unchanged: makes no version
 	if got := s.read("/organizations/" + s.org + "/people"); lookup(t, got, "version") != 1.0 || lookup(t, got, "content") != file {
 		t.Errorf("the file is %v", got)
 	}
@@ -322,9 +321,9 @@ func TestFourEyesKnowTheAccountsOfPeople(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := s.in(t)
-			trail, fingerprint := attested(s, c.pulls)
+			trail, fingerprint := attestPulls(s, c.pulls)
 			if passes, why := s.fourEyes(fingerprint); passes != c.passes || !strings.Contains(why, c.says) {
-				t.Errorf("it comes to %t: %s", passes, why)
+				t.Errorf("the verdict is %t: %s", passes, why)
 			}
 			got := s.get(http.MethodGet, "/trails/"+s.org+"/build/"+trail+"/audit_package")
 			if result := verifyCompressed(t, got.body); len(result.Findings) > 0 {
@@ -364,7 +363,7 @@ func TestFourEyesKnowTheAccountsOfPeople(t *testing.T) {
 	}
 }
 
-// numbered is a list of so many different words.
+// numbered returns count different words, separated by commas.
 func numbered(count int) string {
 	words := make([]string, count)
 	for i := range words {
@@ -373,7 +372,7 @@ func numbered(count int) string {
 	return strings.Join(words, ",")
 }
 
-// alterPackage returns an archive with other content of the members that alter changes.
+// alterPackage returns the archive of a package with the content of each member replaced by the result of alter.
 func alterPackage(t *testing.T, content []byte, alter func(name string, content []byte) []byte) io.Reader {
 	t.Helper()
 	compressed, err := gzip.NewReader(bytes.NewReader(content))
@@ -407,10 +406,10 @@ func writeAll(to io.Writer, content []byte) error {
 	return err
 }
 
-func TestPackagesComeToTheSameVerdictsOnFourEyes(t *testing.T) {
+func TestPackagesHaveTheSameVerdictsOnIndependentApproval(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
-	s.putPolicy(http.StatusCreated, `{"name":"four-eyes"}`, policyFile(four))
+	s.putPolicy(http.StatusCreated, `{"name":"four-eyes"}`, policyFile(approvalPolicy))
 	s.createFlow("build")
 	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath(), []byte(`{"name":"prod","type":"server","description":"","policies":["four-eyes"]}`))
 	approved := pull{author: "ada", merge: true, commits: []string{"ada 10"}, approvals: []string{"grace APPROVED 20"}}
@@ -439,15 +438,15 @@ func TestPackagesComeToTheSameVerdictsOnFourEyes(t *testing.T) {
 			if result := verifyCompressed(t, got.body); len(result.Findings) > 0 {
 				t.Errorf("the package does not hold: %v", result.Findings)
 			}
-			said := ""
+			environments := ""
 			alterPackage(t, got.body, func(name string, content []byte) []byte {
 				if name == audit.EnvironmentsPath {
-					said = string(content)
+					environments = string(content)
 				}
 				return content
 			})
-			if want := fmt.Sprintf(`"compliant": %t,`, c.compliant); !strings.Contains(said, want) {
-				t.Errorf("the package does not say %s of the environment: %s", want, said)
+			if want := fmt.Sprintf(`"compliant": %t,`, c.compliant); !strings.Contains(environments, want) {
+				t.Errorf("the package does not say %s of the environment: %s", want, environments)
 			}
 		})
 	}
@@ -455,6 +454,6 @@ func TestPackagesComeToTheSameVerdictsOnFourEyes(t *testing.T) {
 		return regexp.MustCompile(`"unapproved": "[^"]*"`).ReplaceAll(content, []byte(`"approvers": 1`))
 	})
 	if found := fmt.Sprint(verifyPackage(t, forged).Findings); !strings.Contains(found, "it says that 1 approved, but its pull requests do not") {
-		t.Errorf("an approval that nobody gave is found as %s", found)
+		t.Errorf("findings on a forged approval: %s", found)
 	}
 }

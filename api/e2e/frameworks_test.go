@@ -30,7 +30,7 @@ type assessed struct {
 	}
 }
 
-// text is the assessment in a few lines.
+// text formats the assessment for comparison.
 func (a *assessed) text() string {
 	var text strings.Builder
 	for _, one := range a.Requirements {
@@ -84,7 +84,7 @@ requirements:
   - {id: elsewhere, title: Doors are locked.}
 `
 
-func TestAssessmentSaysHowFarAPeriodMeetsAFramework(t *testing.T) {
+func TestAssessmentComparesAPeriodWithAFramework(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{real: true})
 	s.want(http.StatusCreated, http.MethodPost, "/controls/"+s.org, []byte(`{"identifier":"GO","name":"Go"}`))
@@ -107,7 +107,7 @@ decided not_met
 	}
 }
 
-func TestAssessmentLooksAtWhatWasAttestedBeforeItRan(t *testing.T) {
+func TestAssessmentCountsOnlyAttestationsBeforeTheDeployment(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{settings: []string{logKeyFile(t)}})
 	s.want(http.StatusCreated, http.MethodPost, "/controls/"+s.org, []byte(`{"identifier":"GO","name":"Go"}`))
@@ -132,7 +132,7 @@ func TestAssessmentLooksAtWhatWasAttestedBeforeItRan(t *testing.T) {
 	}
 	none := func() {}
 	run("good", func() { junit("good", 0); decide("good", true) }, none)
-	// Where no policy is attached, nothing is refused that the list could permit.
+	// Without an attached policy nothing is refused that the allow list could permit.
 	s.want(http.StatusCreated, http.MethodPut, s.allowlistsPath()+"/prod", fmt.Appendf(nil, `{"artifact_fingerprint":%q,"artifact_name":"late","description":"permitted"}`, digestOf("late")))
 	run("late", none, func() { junit("late", 0); decide("late", true) })
 	run("failing", func() { junit("failing", 2); decide("failing", false) }, none)

@@ -14,16 +14,16 @@ import (
 	"attestry/evidence"
 )
 
-// gatekeeperName is the name in the certificate that Gatekeeper makes for itself.
+// gatekeeperName is the name in the certificate that Gatekeeper issues to itself.
 const gatekeeperName = "gatekeeper-webhook-service.gatekeeper-system.svc"
 
-// TestGatekeeperAsksAsDocumented evaluates the rule of docs/admission.md with the engine of Gatekeeper, which is known by
-// its certificate.
-func TestGatekeeperAsksAsDocumented(t *testing.T) {
+// TestGatekeeperRuleWorksAsDocumented evaluates the rule of docs/admission.md with the engine of Gatekeeper, which
+// authenticates with its certificate.
+func TestGatekeeperRuleWorksAsDocumented(t *testing.T) {
 	t.Parallel()
 	program := os.Getenv("ATTESTRY_TEST_GATEKEEPER")
 	if program == "" {
-		t.Skip("scripts/test --long asks with the engine of Gatekeeper")
+		t.Skip("scripts/test --long runs the engine of Gatekeeper")
 	}
 	ours := newAuthority(t)
 	caFile, _ := write(t, tls.Certificate{Certificate: [][]byte{ours.certificate.Raw}, PrivateKey: ours.key})

@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// serverCertificate writes the certificate that net/http has for tests at the loopback addresses, and its key.
+// serverCertificate writes the certificate of httptest for loopback addresses and its key to files.
 func serverCertificate(t *testing.T) (certFile, keyFile string, trusted *x509.CertPool) {
 	t.Helper()
 	borrowed := httptest.NewTLSServer(http.NotFoundHandler())
@@ -61,7 +61,7 @@ func TestServiceAnswersHTTPSWithItsCertificate(t *testing.T) {
 	if status, body := send(http.MethodPut, "/api/v2/environments/"+s.org, []byte(`{"name":"prod","type":"K8S","description":"`+strings.Repeat("x", 500_000)+`"}`)); status != http.StatusCreated {
 		t.Errorf("answered %d %s", status, body)
 	}
-	// The key is checked, and the connection still works, after a body that is refused unread.
+	// The connection still works after a body that is refused unread.
 	if status, _ := send(http.MethodPut, "/api/v2/environments/"+s.org, bytes.Repeat([]byte("x"), 2<<20)); status != http.StatusRequestEntityTooLarge {
 		t.Errorf("a large body is answered %d", status)
 	}
@@ -89,7 +89,7 @@ func newAuthority(t *testing.T) *authority {
 	return a
 }
 
-// issue makes a certificate of an hour; the first one of an authority signs itself.
+// issue makes a certificate that is valid for another hour. The first certificate of an authority is self-signed.
 func (a *authority) issue(t *testing.T, template *x509.Certificate) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -112,12 +112,12 @@ func (a *authority) issue(t *testing.T, template *x509.Certificate) tls.Certific
 	return tls.Certificate{Certificate: [][]byte{content}, PrivateKey: key, Leaf: leaf}
 }
 
-// client is one that shows a certificate.
+// client issues a client certificate.
 func (a *authority) client(t *testing.T, name string, dns ...string) tls.Certificate {
 	return a.issue(t, &x509.Certificate{Subject: pkix.Name{CommonName: name}, DNSNames: dns, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
 }
 
-// write writes a certificate and its key, and returns the files.
+// write writes a certificate and its key to files.
 func write(t *testing.T, pair tls.Certificate) (certFile, keyFile string) {
 	t.Helper()
 	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
@@ -134,7 +134,7 @@ func write(t *testing.T, pair tls.Certificate) (certFile, keyFile string) {
 	return certFile, keyFile
 }
 
-func TestClientCertificatesSpeakForServiceAccounts(t *testing.T) {
+func TestClientCertificatesAuthenticateServiceAccounts(t *testing.T) {
 	t.Parallel()
 	ours := newAuthority(t)
 	certFile, keyFile, trusted := serverCertificate(t)
@@ -181,14 +181,14 @@ func TestClientCertificatesSpeakForServiceAccounts(t *testing.T) {
 		text    string
 	}{
 		"a certificate":                    {shown: cluster, path: environments, status: http.StatusOK},
-		"one by its DNS name":              {shown: []tls.Certificate{ours.client(t, "", "gatekeeper.svc")}, path: environments, status: http.StatusOK},
+		"a certificate with a DNS name":    {shown: []tls.Certificate{ours.client(t, "", "gatekeeper.svc")}, path: environments, status: http.StatusOK},
 		"beyond the role":                  {shown: cluster, method: http.MethodPut, path: environments, status: http.StatusForbidden, text: "permission"},
 		"another organization":             {shown: cluster, path: "environments/elsewhere", status: http.StatusForbidden, text: "Access denied"},
-		"one that no account has":          {shown: []tls.Certificate{ours.client(t, "stranger")}, path: environments, status: http.StatusUnauthorized, text: "no service account"},
+		"a certificate of no account":      {shown: []tls.Certificate{ours.client(t, "stranger")}, path: environments, status: http.StatusUnauthorized, text: "no service account"},
 		"an account that does not exist":   {shown: []tls.Certificate{ours.client(t, "later")}, path: environments, status: http.StatusUnauthorized, text: "does not exist"},
 		"a key beside it":                  {shown: []tls.Certificate{ours.client(t, "stranger")}, headers: admin, path: environments, status: http.StatusOK},
 		"a wrong key beside it":            {shown: cluster, headers: map[string]string{"Authorization": "Bearer wrong"}, path: environments, status: http.StatusUnauthorized},
-		"a request of a page of others":    {shown: cluster, headers: map[string]string{"Origin": "https://evil.example"}, path: environments, status: http.StatusUnauthorized, text: "API key is required"},
+		"a request of a foreign page":      {shown: cluster, headers: map[string]string{"Origin": "https://evil.example"}, path: environments, status: http.StatusUnauthorized, text: "API key is required"},
 		"none":                             {path: environments, status: http.StatusUnauthorized, text: "API key is required"},
 		"a certificate of other authority": {shown: []tls.Certificate{newAuthority(t).client(t, "cluster")}, path: environments, status: 0, text: "tls: "},
 	} {

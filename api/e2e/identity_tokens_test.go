@@ -12,7 +12,7 @@ import (
 	"attestry/evidence/identity"
 )
 
-// trust lets the organization trust an issuer by the API.
+// trust configures an issuer as an identity provider of the organization.
 func (s *service) trust(name string, from *issuer, condition, privilege string) {
 	s.t.Helper()
 	body := fmt.Sprintf(`{"issuer":%q,"audience":%q,"condition":%s,"privilege":%q}`, from.url, audienceOfTokens, quoteJSON(condition), privilege)
@@ -52,15 +52,15 @@ func TestAPipelineReportsWithATokenOfItsIssuer(t *testing.T) {
 		otherClaims   = "The claims of the token do not meet the condition that the organization sets."
 	)
 	for name, c := range map[string]struct{ token, message string }{
-		"of another branch":     {forge.token(t, map[string]any{"repository": "acme/shop", "ref_protected": false}), otherClaims},
-		"without a claim":       {forge.token(t, map[string]any{"ref_protected": true}), otherClaims},
-		"for another audience":  {forge.token(t, map[string]any{"aud": "elsewhere", "repository": "acme/shop", "ref_protected": true}), otherAudience},
-		"expired":               {forge.token(t, map[string]any{"exp": time.Now().Add(-time.Second).Unix(), "repository": "acme/shop", "ref_protected": true}), unknown},
-		"without a subject":     {forge.token(t, map[string]any{"sub": "", "repository": "acme/shop", "ref_protected": true}), unknown},
-		"of another issuer":     {newIssuer(t).token(t, map[string]any{"repository": "acme/shop", "ref_protected": true}), unknown},
-		"with a name of ours":   {newIssuer(t).token(t, map[string]any{"iss": forge.url, "repository": "acme/shop", "ref_protected": true}), unknown},
-		"with a cut signature":  {good[:len(good)-4], unknown},
-		"with another audience": {strings.Replace(good, ".", ".e30", 1), unknown},
+		"of another branch":          {forge.token(t, map[string]any{"repository": "acme/shop", "ref_protected": false}), otherClaims},
+		"without a claim":            {forge.token(t, map[string]any{"ref_protected": true}), otherClaims},
+		"for another audience":       {forge.token(t, map[string]any{"aud": "elsewhere", "repository": "acme/shop", "ref_protected": true}), otherAudience},
+		"expired":                    {forge.token(t, map[string]any{"exp": time.Now().Add(-time.Second).Unix(), "repository": "acme/shop", "ref_protected": true}), unknown},
+		"without a subject":          {forge.token(t, map[string]any{"sub": "", "repository": "acme/shop", "ref_protected": true}), unknown},
+		"of another issuer":          {newIssuer(t).token(t, map[string]any{"repository": "acme/shop", "ref_protected": true}), unknown},
+		"signed by another issuer":   {newIssuer(t).token(t, map[string]any{"iss": forge.url, "repository": "acme/shop", "ref_protected": true}), unknown},
+		"with a shortened signature": {good[:len(good)-4], unknown},
+		"with a changed payload":     {strings.Replace(good, ".", ".e30", 1), unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := s.in(t)
@@ -74,7 +74,7 @@ func TestAPipelineReportsWithATokenOfItsIssuer(t *testing.T) {
 		}
 		wantProblem(t, s.do(http.MethodGet, "/api/v2/user/default-org", good, nil), http.StatusUnauthorized, "A valid API key is required.", nil)
 	})
-	t.Run("what is of users only", func(t *testing.T) {
+	t.Run("operations of users only", func(t *testing.T) {
 		s := s.in(t)
 		if got := s.do(http.MethodPut, "/api/v2/user/"+s.org, good, []byte("null")); got.status != http.StatusForbidden {
 			t.Errorf("status %d: %s", got.status, got.body)
@@ -84,16 +84,16 @@ func TestAPipelineReportsWithATokenOfItsIssuer(t *testing.T) {
 	wantProblem(t, s.do(http.MethodGet, path, good, nil), http.StatusUnauthorized, "A valid API key is required.", nil)
 }
 
-func TestAKeyMayHaveTheFormOfAToken(t *testing.T) {
+func TestAPIKeysMayHaveTheFormOfAToken(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	forge := newIssuer(t)
 	s.trust("forge", forge, "exists(claims.sub)", "admin")
 	path := "/api/v2/flows/" + s.org
 	for name, key := range map[string]string{
-		"of the public API":         "eyJhbGciOiJIUzI1NiJ9." + base64.RawURLEncoding.EncodeToString([]byte(`{"org":"`+s.org+`"}`)) + ".c2lnbmF0dXJl",
-		"signed by a known issuer":  forge.token(t, nil),
-		"signed by another, unread": newIssuer(t).token(t, nil),
+		"of the public API":           "eyJhbGciOiJIUzI1NiJ9." + base64.RawURLEncoding.EncodeToString([]byte(`{"org":"`+s.org+`"}`)) + ".c2lnbmF0dXJl",
+		"signed by a known issuer":    forge.token(t, nil),
+		"signed by an unknown issuer": newIssuer(t).token(t, nil),
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := s.in(t)
@@ -117,19 +117,19 @@ func TestAKeyMayHaveTheFormOfAToken(t *testing.T) {
 	}
 }
 
-func TestAnIssuerThatIsAwayIsNotTheFaultOfTheToken(t *testing.T) {
+func TestTokensOfAnUnreachableIssuerAreUnavailable(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	forge := newIssuer(t)
-	away := &issuer{url: "https://127.0.0.1:1", key: forge.key}
-	s.trust("away", away, "exists(claims.sub)", "reader")
-	got := s.do(http.MethodGet, "/api/v2/flows/"+s.org, away.token(t, nil), nil)
+	unreachable := &issuer{url: "https://127.0.0.1:1", key: forge.key}
+	s.trust("unreachable", unreachable, "exists(claims.sub)", "reader")
+	got := s.do(http.MethodGet, "/api/v2/flows/"+s.org, unreachable.token(t, nil), nil)
 	if got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" {
 		t.Errorf("status %d, Retry-After %q: %s", got.status, got.header.Get("Retry-After"), got.body)
 	}
 }
 
-func TestIdentityProvidersThatCannotBe(t *testing.T) {
+func TestInvalidIdentityProvidersAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	for name, c := range map[string]struct {
@@ -153,7 +153,7 @@ func TestIdentityProvidersThatCannotBe(t *testing.T) {
 	wantProblem(t, got, http.StatusBadRequest, "Organization 'administrator' is personal and cannot have identity providers", nil)
 }
 
-func TestAdministratorsTryATokenAndLearnWhichClaimDoesNotFit(t *testing.T) {
+func TestTryingATokenNamesTheUnmetClaim(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	forge := newIssuer(t)

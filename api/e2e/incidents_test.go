@@ -47,7 +47,7 @@ func TestIncidentsMakeDeploymentsFailedChanges(t *testing.T) {
 	if got, want := found(), "alone in prod: 2, 10800 s\nemergency in prod: 1, 0 s\nmachine in canary: 1\n"; got != want {
 		t.Errorf("the incidents are\n%swant\n%s", got, want)
 	}
-	// The rollback replaced waved, so four changes failed of eight releases.
+	// The rollback that replaced waved counts too: four of eight releases failed.
 	if totals := s.totals(); totals.By["incident"] != 3 || totals.Failed != 4 || totals.Rate != 0.5 || totals.Restore.Known != 2 || totals.Restore.P90 != 10800 {
 		t.Errorf("the totals are %+v", totals)
 	}

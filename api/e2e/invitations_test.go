@@ -13,7 +13,7 @@ import (
 // invitationLink matches the links of invitations: the organization and the secret.
 var invitationLink = regexp.MustCompile(`/-/invitations/([^/"]+)/([A-Z2-7]{26})`)
 
-// invitationOf returns the id and the secret of an invitation that was made.
+// invitationOf returns the id and the secret of a created invitation.
 func invitationOf(t *testing.T, made answer) (id, secret string) {
 	t.Helper()
 	link := invitationLink.FindSubmatch(made.body)
@@ -25,13 +25,13 @@ func invitationOf(t *testing.T, made answer) (id, secret string) {
 
 func (s *service) invitationsPath() string { return "/organizations/" + s.org + "/invitations" }
 
-// invite makes an invitation as the administrator.
+// invite creates an invitation as the administrator.
 func (s *service) invite(body string) (id, secret string) {
 	s.t.Helper()
 	return invitationOf(s.t, s.want(http.StatusCreated, http.MethodPost, s.invitationsPath(), []byte(body)))
 }
 
-// accept answers to an invitation with a key.
+// accept accepts an invitation as the user of a key.
 func (s *service) accept(key, secret string) answer {
 	return s.do(http.MethodPost, "/api/v2/user/invitations/"+s.org, key, fmt.Appendf(nil, `{"secret":%q}`, secret))
 }
@@ -67,7 +67,7 @@ func TestAnInvitationMakesOnePersonAMember(t *testing.T) {
 	}
 }
 
-func TestInvitationsThatCannotBeAccepted(t *testing.T) {
+func TestInvalidInvitationsAreNotAccepted(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{withoutWorker: true})
 	withdrawn, secret := s.invite(`{"role":"admin"}`)
@@ -79,7 +79,7 @@ func TestInvitationsThatCannotBeAccepted(t *testing.T) {
 	s.clock.advance(24 * time.Hour)
 	wantMessage(t, s.accept(strangerKey, secret), noInvitation)
 
-	// Whoever has invited must still be one who may.
+	// The inviter must still have the right to invite.
 	s.want(http.StatusCreated, http.MethodPost, s.accountPath(""), []byte(`{"name":"inviter","privilege":"admin"}`))
 	_, key := s.issue("/inviter", adminKey, `{"description":"x"}`)
 	_, secret = invitationOf(t, s.do(http.MethodPost, "/api/v2"+s.invitationsPath(), key, []byte(`{"role":"admin"}`)))
@@ -107,15 +107,15 @@ func TestInvitationsThatCannotBeAccepted(t *testing.T) {
 	}
 }
 
-func TestInvitationsThatCannotBeMade(t *testing.T) {
+func TestInvalidInvitationsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	for name, c := range map[string]struct{ body, field string }{
-		"no role":         {`{}`, "role"},
-		"unknown role":    {`{"role":"owner"}`, "role"},
-		"too long":        {`{"role":"reader","expires_in_days":31}`, "expires_in_days"},
-		"a long text":     {`{"role":"reader","description":"` + strings.Repeat("x", 257) + `"}`, "description"},
-		"a hidden letter": {`{"role":"reader","description":"a\u0000b"}`, "description"},
+		"no role":             {`{}`, "role"},
+		"unknown role":        {`{"role":"owner"}`, "role"},
+		"too long":            {`{"role":"reader","expires_in_days":31}`, "expires_in_days"},
+		"a long text":         {`{"role":"reader","description":"` + strings.Repeat("x", 257) + `"}`, "description"},
+		"a control character": {`{"role":"reader","description":"a\u0000b"}`, "description"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := s.in(t)
@@ -133,17 +133,17 @@ func TestInvitationsThatCannotBeMade(t *testing.T) {
 		"Organization '"+s.org+"' has 100 invitations that are open, and cannot have more")
 }
 
-// signInAsInvited follows an invitation to the issuer and back, as somebody of a name.
+// signInAsInvited follows an invitation to the issuer and signs in there with a name.
 func (v *visitor) signInAsInvited(i *issuer, page, name string) answer {
 	v.t.Helper()
 	v.wantPage(http.StatusOK, page, `href="/signin/oidc?next=`+url.QueryEscape(page))
-	asked, err := url.Parse(v.open("/signin/oidc?next=" + url.QueryEscape(page)).header.Get("Location"))
+	redirect, err := url.Parse(v.open("/signin/oidc?next=" + url.QueryEscape(page)).header.Get("Location"))
 	v.must(err)
-	i.claims = map[string]any{"preferred_username": name, "nonce": asked.Query().Get("nonce")}
-	return v.open("/signin/oidc/callback?code=c&state=" + asked.Query().Get("state"))
+	i.claims = map[string]any{"preferred_username": name, "nonce": redirect.Query().Get("nonce")}
+	return v.open("/signin/oidc/callback?code=c&state=" + redirect.Query().Get("state"))
 }
 
-func TestSomebodyUnknownJoinsByAnInvitation(t *testing.T) {
+func TestNewUsersJoinByInvitation(t *testing.T) {
 	t.Parallel()
 	s, i := startWithIssuer(t)
 	settings := s.signedIn(adminKey)
@@ -172,7 +172,7 @@ func TestSomebodyUnknownJoinsByAnInvitation(t *testing.T) {
 	}
 }
 
-func TestAnInvitationMakesNoUserOfAnybody(t *testing.T) {
+func TestSignInWithoutAValidInvitationCreatesNoUser(t *testing.T) {
 	t.Parallel()
 	s, i := startWithIssuer(t)
 	_, secret := s.invite(`{"role":"member"}`)
@@ -182,16 +182,16 @@ func TestAnInvitationMakesNoUserOfAnybody(t *testing.T) {
 		status     int
 	}{
 		"without an invitation":            {"/" + s.org, "grace", http.StatusForbidden},
-		"by a wrong one":                   {page + "x", "grace", http.StatusForbidden},
-		"under a name that cannot be":      {page, "grace@example.com", http.StatusBadRequest},
-		"under the name of what is shared": {page, s.public, http.StatusBadRequest},
+		"with a wrong secret":              {page + "x", "grace", http.StatusForbidden},
+		"with an invalid name":             {page, "grace@example.com", http.StatusBadRequest},
+		"with the name of an organization": {page, s.public, http.StatusBadRequest},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := s.in(t).visitor()
-			asked, err := url.Parse(v.open("/signin/oidc?next=" + url.QueryEscape(c.page)).header.Get("Location"))
+			redirect, err := url.Parse(v.open("/signin/oidc?next=" + url.QueryEscape(c.page)).header.Get("Location"))
 			v.must(err)
-			i.claims = map[string]any{"preferred_username": c.user, "nonce": asked.Query().Get("nonce")}
-			got := v.open("/signin/oidc/callback?code=c&state=" + asked.Query().Get("state"))
+			i.claims = map[string]any{"preferred_username": c.user, "nonce": redirect.Query().Get("nonce")}
+			got := v.open("/signin/oidc/callback?code=c&state=" + redirect.Query().Get("state"))
 			if got.status != c.status {
 				t.Errorf("status %d: %s", got.status, got.body)
 			}

@@ -23,24 +23,24 @@ import (
 // issuer is an identity provider on the loopback interface.
 type issuer struct {
 	url string
-	// claims are those of the token for which it exchanges a code.
+	// claims are the claims of the ID token that it returns for a code.
 	claims map[string]any
-	// userInfo are those that it answers for the access token.
+	// userInfo are the claims that it returns for the access token.
 	userInfo map[string]any
-	// tokensOnly has it tell of no address at which it answers them.
+	// tokensOnly omits the userinfo endpoint from the discovery document.
 	tokensOnly bool
 	redeemed   chan url.Values
 	key        *ecdsa.PrivateKey
 	requests   atomic.Int64
-	// away has it answer that it is out of service.
-	away atomic.Bool
+	// down makes it answer 502.
+	down atomic.Bool
 }
 
 const (
-	// audienceOfTokens is what tokens are made for, and subjectOfTokens whom they are of.
+	// audienceOfTokens and subjectOfTokens are the claims aud and sub of tokens, unless a test sets others.
 	audienceOfTokens = "attestry"
 	subjectOfTokens  = "repo:acme/shop"
-	// accessToken is what the issuer answers claims for.
+	// accessToken is the token that the userinfo endpoint expects.
 	accessToken = "access"
 )
 
@@ -55,7 +55,7 @@ func newIssuer(t *testing.T) *issuer {
 	mux := http.NewServeMux()
 	answer := func(path string, content func() any) {
 		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
-			if i.isAway(w) {
+			if i.isDown(w) {
 				return
 			}
 			if err := json.NewEncoder(w).Encode(content()); err != nil {
@@ -74,11 +74,11 @@ func newIssuer(t *testing.T) *issuer {
 		return document
 	})
 	mux.HandleFunc("GET /userinfo", func(w http.ResponseWriter, r *http.Request) {
-		if i.isAway(w) {
+		if i.isDown(w) {
 			return
 		}
 		if got := r.Header.Get("Authorization"); got != "Bearer "+accessToken {
-			t.Errorf("claims are asked for with %q", got)
+			t.Errorf("the userinfo endpoint gets %q", got)
 		}
 		if err := json.NewEncoder(w).Encode(i.userInfo); err != nil {
 			t.Error(err)
@@ -88,7 +88,7 @@ func newIssuer(t *testing.T) *issuer {
 		return jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "1", Algorithm: "ES256", Use: "sig"}}}
 	})
 	mux.HandleFunc("POST /token", func(w http.ResponseWriter, r *http.Request) {
-		if i.isAway(w) {
+		if i.isDown(w) {
 			return
 		}
 		if err := r.ParseForm(); err != nil {
@@ -107,18 +107,17 @@ func newIssuer(t *testing.T) *issuer {
 	return i
 }
 
-// isAway counts a request, and tells whether it is answered already, as the issuer is out of service.
-func (i *issuer) isAway(w http.ResponseWriter) bool {
+// isDown counts a request. If the issuer is down, it answers 502 and returns true.
+func (i *issuer) isDown(w http.ResponseWriter) bool {
 	i.requests.Add(1)
-	if !i.away.Load() {
+	if !i.down.Load() {
 		return false
 	}
 	w.WriteHeader(http.StatusBadGateway)
 	return true
 }
 
-// token is a token of the issuer, good for an hour, with these claims beside those it needs, or
-// in their place.
+// token signs a token that is valid for an hour. The claims add to the required ones or replace them.
 func (i *issuer) token(t *testing.T, claims map[string]any) string {
 	t.Helper()
 	all := map[string]any{"iss": i.url, "aud": audienceOfTokens, "sub": subjectOfTokens, "exp": time.Now().Add(time.Hour).Unix()}
@@ -147,7 +146,7 @@ func (i *issuer) token(t *testing.T, claims map[string]any) string {
 // authorities is the file of the certificate of httptest, which all services trust.
 var authorities string
 
-// writeAuthorities makes that file in a folder. The clients of the tests trust the certificate as well.
+// writeAuthorities writes that file to a folder. The clients of the tests trust the certificate as well.
 func writeAuthorities(folder string) error {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()

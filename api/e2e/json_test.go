@@ -25,7 +25,7 @@ func jsonType(value any) string {
 	}
 }
 
-// asJSON is a value as JSON for messages, cut off after 500 bytes.
+// asJSON encodes a value for messages, truncated to 500 bytes.
 func asJSON(value any) string {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -56,7 +56,7 @@ func lookup(t *testing.T, value any, path ...any) any {
 	return value
 }
 
-// column joins a member of each item of a list by blanks.
+// column joins the values of a member of all items of a list with blanks.
 func column(t *testing.T, list any, member string) string {
 	t.Helper()
 	var values []string

@@ -20,14 +20,14 @@ import (
 	"attestry/evidence"
 )
 
-// The images of the tests: of a compliant trail, of a failing one, and of none.
+// Images with a compliant trail, with a failing trail, and without a trail.
 var (
 	knownImage   = "registry.example.com/shop/web@sha256:" + digestOf("web")
 	brokenImage  = "registry.example.com/shop/broken@sha256:" + digestOf("broken")
 	unknownImage = "registry.example.com/shop/intruder@sha256:" + digestOf("intruder")
 )
 
-// admissionDocument returns the parts of docs/admission.md that are in fences of a language, in their order.
+// admissionDocument returns the code blocks of a language in docs/admission.md, in order.
 func admissionDocument(t *testing.T, language string) []string {
 	t.Helper()
 	content, err := os.ReadFile("../../docs/admission.md")
@@ -41,7 +41,8 @@ func admissionDocument(t *testing.T, language string) []string {
 	return parts
 }
 
-// documented returns the part of docs/admission.md that has a text, with the address of the service and a key.
+// documented returns the code block of docs/admission.md that contains a text, with its placeholders replaced by the
+// values of the cluster.
 func (k *cluster) documented(t *testing.T, language, text string) string {
 	t.Helper()
 	for _, part := range admissionDocument(t, language) {
@@ -60,12 +61,12 @@ func (k *cluster) documented(t *testing.T, language, text string) string {
 type cluster struct {
 	t       *testing.T
 	service *service
-	// folder has the files of the cluster. address is where it finds the service, with a key and the authority of the service in base64.
+	// folder contains the files of the cluster. address, key and authority (in base64) are those of the service.
 	folder, address, key, authority string
 	kubectl                         string // path
 }
 
-// run starts a program, which ends with the test.
+// run starts a program and kills it at the end of the test.
 func (k *cluster) run(program string, args ...string) {
 	k.t.Helper()
 	var output bytes.Buffer
@@ -90,14 +91,14 @@ func (k *cluster) write(name, content string) (path string) {
 	return path
 }
 
-// start runs etcd and kube-apiserver with the files that docs/admission.md has.
+// start runs etcd and kube-apiserver, configured as in docs/admission.md.
 func (k *cluster) start(programs string) {
 	k.t.Helper()
 	etcd, peer, server := freeAddress(k.t), freeAddress(k.t), freeAddress(k.t)
 	k.run("etcd", "--data-dir", filepath.Join(k.folder, "etcd"), "--listen-client-urls", "http://"+etcd, "--advertise-client-urls", "http://"+etcd,
 		"--listen-peer-urls", "http://"+peer, "--initial-advertise-peer-urls", "http://"+peer, "--initial-cluster", "default=http://"+peer)
 	k.write("attestry-kubeconfig.yaml", k.documented(k.t, "yaml", "token: THE-KEY"))
-	// So that ImagePolicyWebhook denies nothing that the other webhook is asked for, it asks for another environment.
+	// ImagePolicyWebhook uses another environment, so that it does not deny the objects that test the other webhook.
 	k.write("attestry-images.yaml", strings.ReplaceAll(k.documented(k.t, "yaml", "/image-review"), "/production/", "/images/"))
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -124,7 +125,7 @@ func (k *cluster) start(programs string) {
 	})
 }
 
-// command runs kubectl with a file on its standard input, and returns what it prints.
+// command runs kubectl with a file on its standard input and returns its output.
 func (k *cluster) command(input string, args ...string) (string, error) {
 	command := exec.CommandContext(k.t.Context(), k.kubectl, append([]string{"--kubeconfig", filepath.Join(k.folder, "kubeconfig"), "--cache-dir", filepath.Join(k.folder, "cache")}, args...)...)
 	command.Stdin = strings.NewReader(input)
@@ -132,7 +133,7 @@ func (k *cluster) command(input string, args ...string) (string, error) {
 	return string(printed), err
 }
 
-// created wants an object to be stored.
+// created creates an object and checks that it is stored.
 func (k *cluster) created(what, object string) {
 	k.t.Helper()
 	if printed, err := k.command(object, "create", "-f", "-"); err != nil || !strings.Contains(printed, "created") {
@@ -140,7 +141,7 @@ func (k *cluster) created(what, object string) {
 	}
 }
 
-// refused wants an object not to be stored, and kubectl to print texts.
+// refused creates an object and checks that it is denied and that kubectl prints the texts.
 func (k *cluster) refused(what, object string, texts ...string) {
 	k.t.Helper()
 	printed, err := k.command(object, "create", "-f", "-")
@@ -151,7 +152,7 @@ func (k *cluster) refused(what, object string, texts ...string) {
 	}
 }
 
-// workload is an object of Kubernetes with the template of a pod.
+// workload returns a Kubernetes object with a pod template.
 func workload(version, kind, name, spec, annotations, image string) string {
 	template := fmt.Sprintf(`{"metadata":{"labels":{"app":%q},"annotations":{%s}},"spec":{"containers":[{"name":"web","image":%q}]%s}}`,
 		name, annotations, image, map[bool]string{true: `,"restartPolicy":"Never"`}[version == "batch/v1"])
@@ -167,16 +168,16 @@ func runningPod(name, annotations, image string) string {
 		name, annotations, image)
 }
 
-// TestKubernetesAsksBeforeItStartsAnything has a real API server ask, as docs/admission.md sets it up.
-func TestKubernetesAsksBeforeItStartsAnything(t *testing.T) {
+// TestKubernetesAdmissionWorksAsDocumented runs a real API server that is configured as in docs/admission.md.
+func TestKubernetesAdmissionWorksAsDocumented(t *testing.T) {
 	t.Parallel()
 	programs := os.Getenv("ATTESTRY_TEST_KUBERNETES")
 	if programs == "" {
-		t.Skip("scripts/test --long asks with the API server of Kubernetes")
+		t.Skip("scripts/test --long runs the API server of Kubernetes")
 	}
 	certFile, keyFile, _ := serverCertificate(t)
-	told := newReceivers(t)
-	s := begin(t, options{settings: append(told.settings(), "ATTESTRY_TLS_CERT_FILE="+certFile, "ATTESTRY_TLS_KEY_FILE="+keyFile)})
+	hooks := newReceivers(t)
+	s := begin(t, options{settings: append(hooks.settings(), "ATTESTRY_TLS_CERT_FILE="+certFile, "ATTESTRY_TLS_KEY_FILE="+keyFile)})
 	content, err := os.ReadFile(certFile)
 	if err != nil {
 		t.Fatal(err)
@@ -196,28 +197,28 @@ func TestKubernetesAsksBeforeItStartsAnything(t *testing.T) {
 	s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.org+"/shop/trail/build-2/generic", `{"attestation_name":"scan","is_compliant":false}`)
 	k.start(programs)
 	k.takesTheChart()
-	k.asksForImages()
-	k.asksByWebhook(told)
+	k.testImagePolicy()
+	k.testWebhook(hooks)
 }
 
-// asksForImages has ImagePolicyWebhook ask.
-func (k *cluster) asksForImages() {
+// testImagePolicy tests ImagePolicyWebhook.
+func (k *cluster) testImagePolicy() {
 	k.refused("a pod of a failing trail", runningPod("broken", "", brokenImage), "image policy webhook", "scan", k.service.page("environments/images"))
 	k.created("a pod of a failing trail with a reason",
 		runningPod("mended", `"attestry.image-policy.k8s.io/reason":"INC-8: mend"`, brokenImage))
 	k.created("a pod of a compliant trail", runningPod("first", "", knownImage))
 }
 
-// asksByWebhook has the webhook ask that docs/admission.md registers.
-func (k *cluster) asksByWebhook(told *receivers) {
+// testWebhook tests the validating webhook of docs/admission.md.
+func (k *cluster) testWebhook(hooks *receivers) {
 	k.t.Helper()
 	s, webhook := k.service, k.documented(k.t, "yaml", "kind: ValidatingWebhookConfiguration")
 	k.apply(webhook)
-	eventually(k.t, "the webhook is asked", func() bool {
+	eventually(k.t, "the webhook is called", func() bool {
 		_, err := k.command(runningPod("dry", "", unknownImage), "create", "--dry-run=server", "-f", "-")
 		return err != nil
 	})
-	targets, _, _ := told.targets(1)
+	targets, _, _ := hooks.targets(1)
 	s.want(http.StatusCreated, http.MethodPut, "/actions/"+s.org+"/environments", fmt.Appendf(nil,
 		`{"name":"glass","type":"env","environments":["production"],"triggers":["ON_ADMISSION_BREAK_GLASS"],"targets":%s}`, targets))
 
@@ -231,9 +232,9 @@ func (k *cluster) asksByWebhook(told *receivers) {
 		k.refused(kind+" without provenance", workload(row.version, kind, "web", row.spec, "", unknownImage), denied, unknownImage)
 		k.created("a compliant "+kind, workload(row.version, kind, "web", row.spec, "", knownImage))
 	}
-	k.changes()
+	k.testChanges()
 	k.created("a pod with a reason", runningPod("urgent", `"attestry.example.com/reason":"INC-7: roll back"`, unknownImage))
-	eventually(k.t, "the receiver is told", func() bool { return len(told.at("/hook-0")) > 0 })
+	eventually(k.t, "the receiver gets a delivery", func() bool { return len(hooks.at("/hook-0")) > 0 })
 	lines := s.admissionLines("production")
 	for _, line := range []string{
 		"break_glass Pod default urgent deployer 1 INC-7: roll back 1\n", "denied Pod default intruder deployer 1 <nil> 1\n", "denied Deployment default web deployer",
@@ -245,16 +246,16 @@ func (k *cluster) asksByWebhook(told *receivers) {
 	}
 	s.setAdmission("production", `{"mode":"warn"}`)
 	if printed, err := k.command(runningPod("warned", "", unknownImage), "create", "-f", "-"); err != nil || !strings.Contains(printed, "Warning: ") {
-		k.t.Errorf("%v: nobody is warned: %s", err, printed)
+		k.t.Errorf("%v: there is no warning: %s", err, printed)
 	}
 	s.restart(func() {
-		k.created("a pod while the service is away", runningPod("away", "", unknownImage))
+		k.created("a pod while the service is stopped", runningPod("away", "", unknownImage))
 		k.apply(strings.Replace(webhook, "failurePolicy: Ignore", "failurePolicy: Fail", 1))
 		eventually(k.t, "the other policy is in force", func() bool {
 			_, err := k.command(runningPod("dry", "", knownImage), "create", "--dry-run=server", "-f", "-")
 			return err != nil
 		})
-		k.refused("a pod while the service is away", runningPod("late", "", knownImage), "failed calling webhook")
+		k.refused("a pod while the service is stopped", runningPod("late", "", knownImage), "failed calling webhook")
 	})
 }
 
@@ -265,8 +266,8 @@ func (k *cluster) apply(object string) {
 	}
 }
 
-// changes changes what runs: to another image, without one, and by a container for debugging.
-func (k *cluster) changes() {
+// testChanges changes running objects: another image, another scale, and an ephemeral container for debugging.
+func (k *cluster) testChanges() {
 	k.t.Helper()
 	if printed, err := k.command("", "set", "image", "deployment/web", "web="+unknownImage); err == nil || !strings.Contains(printed, unknownImage) {
 		k.t.Errorf("a Deployment gets an image without provenance: %v: %s", err, printed)

@@ -15,8 +15,8 @@ const (
 	tooManyAttempts = "Too many requests with invalid API keys, please try again later."
 )
 
-// limited asks for the flows of an organization until a limit is applied to the request: a
-// Redis that a busy machine keeps from answering in time is taken for one that is away.
+// limited lists the flows of an organization and repeats that until a limit is applied: on a busy machine Redis may
+// answer too late, and then requests are not limited for a while.
 func (s *service) limited(org, key string) answer {
 	s.t.Helper()
 	var got answer
@@ -30,8 +30,8 @@ func (s *service) limited(org, key string) answer {
 	return got
 }
 
-// exhaust asks for the flows of an organization until the limit refuses it, and returns the
-// refusal and how many requests were let through.
+// exhaust lists the flows of an organization until the limit refuses it. It returns the refusal and the number of
+// requests that passed.
 func (s *service) exhaust(org, key, limit string) (refusal answer, passed int) {
 	s.t.Helper()
 	for left := 1 << 20; ; passed++ {
@@ -41,7 +41,7 @@ func (s *service) exhaust(org, key, limit string) (refusal answer, passed int) {
 		reset, err := strconv.Atoi(got.header.Get("RateLimit-Reset"))
 		s.must(err)
 		if got.header.Get("RateLimit-Limit") != limit || remaining >= left || reset < 1 || reset > 60 {
-			s.t.Fatalf("behind %d left, the headers are %v", left, got.header)
+			s.t.Fatalf("after %d left, the headers are %v", left, got.header)
 		}
 		if got.status == http.StatusTooManyRequests {
 			return got, passed
@@ -49,13 +49,12 @@ func (s *service) exhaust(org, key, limit string) (refusal answer, passed int) {
 		if got.status != http.StatusOK || got.header.Get("Retry-After") != "" {
 			s.t.Fatalf("%d %s", got.status, got.body)
 		}
-		// A slow machine gets room back meanwhile.
+		// On a slow machine the bucket refills meanwhile.
 		left = remaining + 2
 	}
 }
 
-// wantRefused checks the answer to a request beyond a limit. after is the longest time to wait,
-// in seconds.
+// wantRefused checks the answer to a request beyond a limit. after is the largest Retry-After, in seconds.
 func wantRefused(t *testing.T, got answer, message string, after int) {
 	t.Helper()
 	wantProblem(t, got, http.StatusTooManyRequests, message, nil)
@@ -116,7 +115,7 @@ func TestOrganizationsAreLimited(t *testing.T) {
 	}
 }
 
-// logged counts the lines of a message in the log.
+// logged counts the log lines with a message.
 func (s *service) logged(message string) int {
 	return strings.Count(s.log.String(), `"msg":"`+message+`"`)
 }
@@ -148,7 +147,7 @@ func TestNoRequestIsLimitedWithoutRedis(t *testing.T) {
 	}
 }
 
-func TestNothingIsAskedOfRedisWithoutRateLimits(t *testing.T) {
+func TestRedisHasNoBucketsWithoutRateLimits(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{withoutWorker: true})
 	got := s.want(http.StatusOK, http.MethodGet, "/flows/"+s.org, nil)
@@ -157,8 +156,7 @@ func TestNothingIsAskedOfRedisWithoutRateLimits(t *testing.T) {
 	}
 }
 
-// askFrom asks for the flows of the test's organization by a proxy that was called from
-// addresses.
+// askFrom lists the flows of the test's organization with the addresses in X-Forwarded-For, as a proxy does.
 func (s *service) askFrom(key string, addresses ...string) answer {
 	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.URL+"/api/v2/flows/"+s.org, nil)

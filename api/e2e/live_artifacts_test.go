@@ -11,8 +11,7 @@ import (
 	"attestry/evidence/snapshot"
 )
 
-// listLiveArtifacts lists the running artifacts of a repository as
-// artifact@environment#snapshot.
+// listLiveArtifacts lists the running artifacts of a repository as artifact@environment#snapshot.
 func (s *service) listLiveArtifacts(path string) string {
 	s.t.Helper()
 	got := s.read("/repos/" + s.org + "/live-artifacts/" + path)
@@ -165,7 +164,7 @@ func TestLiveArtifactShowsItsLatestVerdictInItsEnvironment(t *testing.T) {
 				Timestamp: evidence.Seconds(s.clock.read()), Fingerprint: evidence.HashAPIKey("web-1"), Type: snapshot.BecameCompliant, Compliant: &verdict,
 			}}))
 			if got := column(t, lookup(t, s.read("/repos/"+s.org+"/live-artifacts/acme%2Fweb"), "live_artifacts"), "compliance"); got != word+" <nil>" {
-				t.Errorf("judged %s, it is %s", word, got)
+				t.Errorf("evaluated as %s, it is %s", word, got)
 			}
 		})
 	}

@@ -17,10 +17,10 @@ import (
 	"attestry/goroutine"
 )
 
-// logWriters is how many clients write a log at once.
+// logWriters is the number of clients that write to one log concurrently.
 const logWriters = 16
 
-// TestFsckFindsWholeLogs has tessera's fsck read logs and judge them.
+// TestFsckFindsWholeLogs verifies logs with tessera's fsck.
 func TestFsckFindsWholeLogs(t *testing.T) {
 	t.Parallel()
 	program := os.Getenv("ATTESTRY_TEST_FSCK")
@@ -32,7 +32,7 @@ func TestFsckFindsWholeLogs(t *testing.T) {
 		each int // facts that each writer records
 	}{
 		"embedded engines": {false, scaled(200, 100_000/logWriters)},
-		// The server that stands in for MongoDB takes a second for thirty facts.
+		// The MongoDB-compatible server takes a second for thirty facts.
 		"real engines": {true, scaled(20, 10_000/logWriters)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestFsckFindsWholeLogs(t *testing.T) {
 						switch got.status {
 						case http.StatusCreated:
 							recorded++
-						case http.StatusServiceUnavailable: // as clients do, try again: the server that stands in for MongoDB may be busy
+						case http.StatusServiceUnavailable: // retry, as clients do: the MongoDB-compatible server may be busy
 						default:
 							return fmt.Errorf("status %d: %s", got.status, got.body)
 						}
@@ -64,17 +64,17 @@ func TestFsckFindsWholeLogs(t *testing.T) {
 			}
 			key := filepath.Join(t.TempDir(), "key")
 			writeFile(t, key, shown.VerifierKeys[0])
-			if said := s.fsck(program, key, s.URL); !strings.Contains(said, "Completed ranges") || strings.Contains(said, "fsck failed") {
-				t.Error(said)
+			if output := s.fsck(program, key, s.URL); !strings.Contains(output, "Completed ranges") || strings.Contains(output, "fsck failed") {
+				t.Error(output)
 			}
-			if said := s.fsck(program, key, s.altering(t, "/tile/entries/000")); !strings.Contains(said, "fsck failed") {
-				t.Error("fsck accepts an entry that was altered: " + said)
+			if output := s.fsck(program, key, s.altering(t, "/tile/entries/000")); !strings.Contains(output, "fsck failed") {
+				t.Error("fsck accepts an entry that was altered: " + output)
 			}
 		})
 	}
 }
 
-// altering is the address of a server that answers as the service, but for one letter of what is at a path.
+// altering returns the address of a proxy of the service that changes one byte of the content at a path.
 func (s *service) altering(t *testing.T, path string) string {
 	t.Helper()
 	target, err := url.Parse(s.URL)
@@ -94,10 +94,10 @@ func (s *service) altering(t *testing.T, path string) string {
 	return server.URL
 }
 
-// fsck returns what the program says of the log at an address. Its exit status says nothing.
+// fsck returns the output of the program for the log at an address. Its exit status does not depend on the result.
 func (s *service) fsck(program, key, address string) string {
 	s.t.Helper()
-	said, _ := exec.CommandContext(s.t.Context(), program, "-storage_url", address+"/-/log/"+s.org+"/", "-bearer_token", adminKey,
+	output, _ := exec.CommandContext(s.t.Context(), program, "-storage_url", address+"/-/log/"+s.org+"/", "-bearer_token", adminKey,
 		"-public_key", key, "-ui=false", "-v=1", "-N=4").CombinedOutput()
-	return string(said)
+	return string(output)
 }

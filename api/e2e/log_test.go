@@ -37,7 +37,7 @@ type shownProof struct {
 	TlogProof string `json:"tlog_proof"`
 }
 
-// logKeyFile is the setting that has facts logged.
+// logKeyFile creates a key of the log and returns the setting that enables the log.
 func logKeyFile(t *testing.T) string {
 	t.Helper()
 	file, err := instance.KeyFile(t.TempDir(), "log.key", translog.NewKeyFile)
@@ -49,7 +49,7 @@ func logKeyFile(t *testing.T) string {
 
 func (s *service) logPath(org string) string { return "/api/v2/log/" + org }
 
-// readRaw returns what an administrator reads.
+// readRaw returns the body of an address as an administrator.
 func (s *service) readRaw(path string) []byte {
 	s.t.Helper()
 	got := s.do(http.MethodGet, path, adminKey, nil)
@@ -59,7 +59,7 @@ func (s *service) readRaw(path string) []byte {
 	return got.body
 }
 
-// awaitLogged waits until all that an organization recorded is covered by a checkpoint.
+// awaitLogged waits until a checkpoint covers all facts of the test's organization.
 func (s *service) awaitLogged(org string) (shown shownLog) {
 	s.t.Helper()
 	eventually(s.t, "all facts are in the log", func() bool {
@@ -74,8 +74,8 @@ func (s *service) awaitLogged(org string) (shown shownLog) {
 	return shown
 }
 
-// entriesOf reads a log as a client of tlog-tiles does, and returns its entries. The root over them must be that of the
-// checkpoint.
+// entriesOf reads the entries of a log from its tiles, as a client of tlog-tiles does, and checks their root against
+// the checkpoint.
 func (s *service) entriesOf(org string, verifiers []string) (texts []string) {
 	s.t.Helper()
 	signed := s.readRaw("/-/log/" + org + "/checkpoint")
@@ -102,7 +102,7 @@ func (s *service) entriesOf(org string, verifiers []string) (texts []string) {
 	return texts
 }
 
-// prove returns the proof of a fact, which must hold.
+// prove returns the proof of a fact and checks it.
 func (s *service) prove(org, kind, id string, verifiers []string) (proof shownProof) {
 	s.t.Helper()
 	s.must(json.Unmarshal(s.readRaw(s.logPath(org)+"/proof/"+kind+"/"+id), &proof))
@@ -143,7 +143,7 @@ func TestEveryFactIsInTheLogAndProven(t *testing.T) {
 	}
 }
 
-// findEntries looks up entries of the log by their facts. The name of an environment stands for its id.
+// findEntries looks up entries of the log by their facts. A fact may have the name of an environment instead of its id.
 func (s *service) findEntries(texts []string) {
 	s.t.Helper()
 	query := url.Values{"facts": {"attestation/none", "snapshot/production:1"}}
@@ -167,7 +167,7 @@ func (s *service) findEntries(texts []string) {
 	s.prove(s.org, "snapshot", "production:1", s.awaitLogged(s.org).VerifierKeys)
 }
 
-func TestWhatIsNotInTheLogIsAnswered(t *testing.T) {
+func TestBadRequestsToTheLogAreRefused(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{settings: []string{logKeyFile(t)}})
 	s.createFlow("build")
@@ -178,18 +178,18 @@ func TestWhatIsNotInTheLogIsAnswered(t *testing.T) {
 		status    int
 		says      string
 	}{
-		"no key":                {"/-/log/" + s.org + "/checkpoint", "", http.StatusUnauthorized, "API key"},
-		"a stranger":            {"/-/log/" + s.org + "/checkpoint", strangerKey, http.StatusForbidden, "Access denied"},
-		"a stranger's proof":    {s.logPath(s.org) + "/proof/attestation/1", strangerKey, http.StatusForbidden, "Access denied"},
-		"an unknown fact":       {s.logPath(s.org) + "/proof/attestation/1", adminKey, http.StatusNotFound, "attestation '1' does not exist in organization"},
-		"an unknown kind":       {s.logPath(s.org) + "/proof/secret/1", adminKey, http.StatusNotFound, "secret '1' does not exist"},
-		"a stranger's entries":  {s.logPath(s.org) + "/entries?facts=attestation/1", strangerKey, http.StatusForbidden, "Access denied"},
-		"no facts":              {s.logPath(s.org) + "/entries", adminKey, http.StatusBadRequest, "facts"},
-		"too many facts":        {s.logPath(s.org) + "/entries?" + strings.Repeat("facts=attestation/1&", 257), adminKey, http.StatusBadRequest, "facts"},
-		"beyond the size":       {"/-/log/" + s.org + "/tile/0/000", adminKey, http.StatusNotFound, "no tile '0/000'"},
-		"a width that does not": {"/-/log/" + s.org + "/tile/0/000.p/256", adminKey, http.StatusBadRequest, `"tile"`},
-		"no tile":               {"/-/log/" + s.org + "/tile/x", adminKey, http.StatusBadRequest, `"tile"`},
-		"no bundle":             {"/-/log/" + s.org + "/tile/entries/0", adminKey, http.StatusBadRequest, `"tile"`},
+		"no key":               {"/-/log/" + s.org + "/checkpoint", "", http.StatusUnauthorized, "API key"},
+		"a stranger":           {"/-/log/" + s.org + "/checkpoint", strangerKey, http.StatusForbidden, "Access denied"},
+		"a stranger's proof":   {s.logPath(s.org) + "/proof/attestation/1", strangerKey, http.StatusForbidden, "Access denied"},
+		"an unknown fact":      {s.logPath(s.org) + "/proof/attestation/1", adminKey, http.StatusNotFound, "attestation '1' does not exist in organization"},
+		"an unknown kind":      {s.logPath(s.org) + "/proof/secret/1", adminKey, http.StatusNotFound, "secret '1' does not exist"},
+		"a stranger's entries": {s.logPath(s.org) + "/entries?facts=attestation/1", strangerKey, http.StatusForbidden, "Access denied"},
+		"no facts":             {s.logPath(s.org) + "/entries", adminKey, http.StatusBadRequest, "facts"},
+		"too many facts":       {s.logPath(s.org) + "/entries?" + strings.Repeat("facts=attestation/1&", 257), adminKey, http.StatusBadRequest, "facts"},
+		"beyond the size":      {"/-/log/" + s.org + "/tile/0/000", adminKey, http.StatusNotFound, "no tile '0/000'"},
+		"a full partial tile":  {"/-/log/" + s.org + "/tile/0/000.p/256", adminKey, http.StatusBadRequest, `"tile"`},
+		"no tile":              {"/-/log/" + s.org + "/tile/x", adminKey, http.StatusBadRequest, `"tile"`},
+		"no bundle":            {"/-/log/" + s.org + "/tile/entries/0", adminKey, http.StatusBadRequest, `"tile"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := s.do(http.MethodGet, row.path, row.key, nil)

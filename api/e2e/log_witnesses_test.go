@@ -26,10 +26,10 @@ import (
 	"attestry/storage"
 )
 
-// witnessedOrigin is that of the log of the test's organization in services with witnessSettings.
+// witnessedOrigin is the origin of the log of the test's organization in services with witnessSettings.
 const witnessedOrigin = "logs.example/acme"
 
-// witnessSettings are those of a service with a log and a witness, and the verifier keys of the log.
+// witnessSettings returns the settings of a service with a log and a witness, and the verifier keys of the log.
 func witnessSettings(t *testing.T, witness string) (settings, verifiers []string) {
 	t.Helper()
 	file := logKeyFile(t)
@@ -48,13 +48,13 @@ func witnessSettings(t *testing.T, witness string) (settings, verifiers []string
 	return []string{file, "ATTESTRY_BASE_URL=http://logs.example", "ATTESTRY_LOG_WITNESSES=" + witness}, verifiers
 }
 
-// cosigned reports whether the checkpoint that is published has a cosignature of a witness.
+// cosigned reports whether the published checkpoint has a cosignature of a witness.
 func (s *service) cosigned(key translog.WitnessKey) bool {
 	_, err := note.Open(s.readRaw("/-/log/"+s.org+"/checkpoint"), note.VerifierList(key))
 	return err == nil
 }
 
-// recordMore records some more facts, and waits until a checkpoint covers them.
+// recordMore records count facts and waits until a checkpoint covers them.
 func (s *service) recordMore(count int) {
 	s.t.Helper()
 	size := func() int64 {
@@ -71,15 +71,16 @@ func (s *service) recordMore(count int) {
 	eventually(s.t, "a checkpoint covers what was recorded", func() bool { return size() >= before+int64(count) })
 }
 
-// checkWitnessed lets a service be cosigned by a witness, then be restored from a backup, then be as before again.
-// between is called while the service does not run for the last time.
+// checkWitnessed runs a service with a witness, restores its data from a backup, and then puts back the latest data.
+// The witness cosigns the log, except while the data are those of the backup. between is called while the service is
+// stopped for the last time.
 func checkWitnessed(t *testing.T, settings, verifiers []string, witness string, between func()) {
 	t.Helper()
 	key, err := translog.ParseWitnessKey(witness)
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, away := t.TempDir(), t.TempDir()
+	data, saved := t.TempDir(), t.TempDir()
 	s := begin(t, options{data: data, settings: settings, keepsRedis: true})
 	t.Cleanup(func() {
 		for line := range strings.Lines(s.log.String()) {
@@ -88,20 +89,20 @@ func checkWitnessed(t *testing.T, settings, verifiers []string, witness string, 
 			}
 		}
 	})
-	exchange := func(from, to string) {
+	copyFolder := func(from, to string) {
 		s.must(os.RemoveAll(to))
 		s.must(os.CopyFS(to, os.DirFS(from)))
 	}
 	s.createFlow("build")
 	s.recordMore(5)
 	eventually(t, "the checkpoint is cosigned", func() bool { return s.cosigned(key) })
-	s.restart(func() { exchange(data, filepath.Join(away, "backup")) })
+	s.restart(func() { copyFolder(data, filepath.Join(saved, "backup")) })
 	s.recordMore(60)
 	eventually(t, "the checkpoint is cosigned after a restart", func() bool { return s.cosigned(key) })
 
 	s.restart(func() {
-		exchange(data, filepath.Join(away, "latest"))
-		exchange(filepath.Join(away, "backup"), data)
+		copyFolder(data, filepath.Join(saved, "latest"))
+		copyFolder(filepath.Join(saved, "backup"), data)
 	})
 	s.recordMore(3)
 	eventually(t, "the smaller log is a fork", func() bool { return strings.Count(s.log.String(), "fork: a witness has cosigned another history") > 0 })
@@ -112,7 +113,7 @@ func checkWitnessed(t *testing.T, settings, verifiers []string, witness string, 
 		t.Error("a forked log was cosigned")
 	}
 	s.restart(func() {
-		exchange(filepath.Join(away, "latest"), data)
+		copyFolder(filepath.Join(saved, "latest"), data)
 		between()
 	})
 	s.recordMore(7)
@@ -131,7 +132,7 @@ func TestAWitnessRefusesALogThatWasRestored(t *testing.T) {
 	checkWitnessed(t, settings, verifiers, witness.Key, func() {})
 }
 
-// TestOmniwitnessRefusesALogThatWasRestored has the witness of transparency.dev judge.
+// TestOmniwitnessRefusesALogThatWasRestored uses the witness of transparency.dev.
 func TestOmniwitnessRefusesALogThatWasRestored(t *testing.T) {
 	t.Parallel()
 	program := os.Getenv("ATTESTRY_TEST_OMNIWITNESS")
@@ -151,7 +152,7 @@ func TestOmniwitnessRefusesALogThatWasRestored(t *testing.T) {
 	})
 }
 
-// runOmniwitness starts the witness, whose files are in a folder. It returns what ends it.
+// runOmniwitness starts the witness with the files of a folder. stop kills it.
 func runOmniwitness(t *testing.T, program, folder, address string) (stop func()) {
 	t.Helper()
 	var output bytes.Buffer
@@ -185,7 +186,7 @@ func runOmniwitness(t *testing.T, program, folder, address string) (stop func())
 	return stop
 }
 
-// witnessKeys makes the private key of a witness as that of a note, and the public one for cosignatures.
+// witnessKeys generates the private key of a witness, as the key of a note, and the public key for cosignatures.
 func witnessKeys(t *testing.T) (private, public string) {
 	t.Helper()
 	private, verifier, err := note.GenerateKey(rand.Reader, "witness.example/w1")
@@ -202,7 +203,7 @@ func witnessKeys(t *testing.T) (private, public string) {
 	return private, fmt.Sprintf("%s+%x+%s", parts[0], sum[:4], base64.StdEncoding.EncodeToString(encoded))
 }
 
-// freeAddress is one on which nothing listens.
+// freeAddress returns an address on which nothing listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -220,7 +221,7 @@ func writeFile(t *testing.T, name, content string) {
 	}
 }
 
-// logWarning is what /readyz warns of about the log.
+// logWarning returns the warning of /readyz about the log.
 func (s *service) logWarning() string {
 	s.t.Helper()
 	recorder := httptest.NewRecorder()
@@ -256,7 +257,7 @@ func TestALogOfARestoredDatabaseStopsUntilAnotherOneContinuesIt(t *testing.T) {
 	})
 	s.attestGeneric("release", "checked", true, "")
 	eventually(t, "the log is not continued", func() bool { return strings.Contains(s.logWarning(), witnessedOrigin+": the database has ") })
-	eventually(t, "the worker says so", func() bool { return strings.Contains(s.log.String(), "transparency logs are not continued") })
+	eventually(t, "the worker logs it", func() bool { return strings.Contains(s.log.String(), "transparency logs are not continued") })
 	s.attestGeneric("release", "checked", true, "")
 	if lag := s.read("/log/" + s.org).(map[string]any)["lag_seconds"]; lag == 0.0 {
 		t.Errorf("the lag is %v", lag)

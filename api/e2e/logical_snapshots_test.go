@@ -20,7 +20,7 @@ import (
 	"attestry/tasks/reports"
 )
 
-// runningNames are the sorted names of the artifacts that run.
+// runningNames returns the sorted names of the running artifacts.
 func (b snapshotBody) runningNames() string {
 	var names []string
 	for _, artifact := range b.Artifacts {
@@ -32,13 +32,13 @@ func (b snapshotBody) runningNames() string {
 	return strings.Join(names, " ")
 }
 
-// discardChanges ignores which environments have changed.
+// discardChanges ignores notifications about changed environments.
 type discardChanges struct{}
 
 func (discardChanges) PublishChange(context.Context, string) {}
 
-// TestLateReportKeepsTheNumbersOfALogicalEnvironment processes the reports of two members
-// in another order than they were accepted in.
+// TestLateReportKeepsTheNumbersOfALogicalEnvironment processes the reports of two members in the reverse order of their
+// acceptance.
 func TestLateReportKeepsTheNumbersOfALogicalEnvironment(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{real: true, withoutWorker: true, reportWait: time.Millisecond, stoppedAt: monthStart})
@@ -84,7 +84,7 @@ func TestSnapshotsOfALogicalEnvironmentDoNotChange(t *testing.T) {
 	if list := s.read("/snapshots/" + s.org + "/all").([]any); len(list) != 0 {
 		t.Errorf("before anything has run it has the snapshots %v", list)
 	}
-	cited := map[int]string{}
+	runsOf := map[int]string{}
 	var bodies []any
 	step := func(what string, do func(), runs string) {
 		t.Helper()
@@ -94,11 +94,11 @@ func TestSnapshotsOfALogicalEnvironmentDoNotChange(t *testing.T) {
 		if got := s.getSnapshot("all", "-1"); int(got.Index) != number || got.runningNames() != runs {
 			t.Errorf("%s: snapshot %d runs %s, want %s by snapshot %d", what, got.Index, got.runningNames(), runs, number)
 		}
-		cited[number] = runs
+		runsOf[number] = runs
 		bodies = append(bodies, lookup(t, s.read(fmt.Sprintf("/snapshots/%s/all/%d", s.org, number)), "artifacts"))
 	}
 	step("a report", func() { s.reportServer("one", "a") }, "a")
-	step("another one", func() { s.reportServer("two", "a", "b") }, "a b")
+	step("another report", func() { s.reportServer("two", "a", "b") }, "a b")
 	step("a member joins", func() { s.changeEnvironment(http.MethodPut, "/all/join", `{"physical_env_name":"three"}`) }, "a b c")
 	step("a member leaves", func() { s.changeEnvironment(http.MethodPatch, "/all", `{"included_environments":["three","two"]}`) }, "a b c")
 	step("a member is archived", func() { s.archiveEnvironment("two") }, "c")
@@ -111,11 +111,11 @@ func TestSnapshotsOfALogicalEnvironmentDoNotChange(t *testing.T) {
 		if now := lookup(t, s.read(fmt.Sprintf("/snapshots/%s/all/%d", s.org, i+1)), "artifacts"); !reflect.DeepEqual(now, body) {
 			t.Errorf("snapshot %d has become\n%s, it was\n%s", i+1, asJSON(now), asJSON(body))
 		}
-		if runs, ok := cited[i+1]; ok && s.getSnapshot("all", fmt.Sprint(i+1)).runningNames() != runs {
+		if runs, ok := runsOf[i+1]; ok && s.getSnapshot("all", fmt.Sprint(i+1)).runningNames() != runs {
 			t.Errorf("snapshot %d does not run %s", i+1, runs)
 		}
 	}
-	// What happened before a member joined is no part of the log.
+	// The log has no events of a member from before it joined.
 	s.wantEvents("all", "", "d started-unknown #7", "a started-unknown #2", "b started-unknown #2", "a started-unknown #1")
 	diff := s.read("/env-diff/" + s.org + "?snappish1=all%232&snappish2=all%235")
 	for side, want := range map[string]string{"snappish1": "/opt/a /opt/b", "snappish2": "/opt/c"} {
@@ -131,8 +131,7 @@ func TestSnapshotsOfALogicalEnvironmentDoNotChange(t *testing.T) {
 		http.MethodGet, "/snapshots/"+s.org+"/all/8", "")
 }
 
-// TestSnapshotsOfALogicalEnvironmentKeepTheirVerdict lets a member that is not compliant
-// leave.
+// TestSnapshotsOfALogicalEnvironmentKeepTheirVerdict archives a member that is not compliant.
 func TestSnapshotsOfALogicalEnvironmentKeepTheirVerdict(t *testing.T) {
 	t.Parallel()
 	s := share(t)
@@ -153,8 +152,8 @@ func TestSnapshotsOfALogicalEnvironmentKeepTheirVerdict(t *testing.T) {
 	}
 }
 
-// TestUnfinishedChangeOfMembersIsCompletedByTheNextReader changes members without what
-// the service does behind it, as a process does that is killed in between.
+// TestUnfinishedChangeOfMembersIsCompletedByTheNextReader changes members in the store without the writes that follow
+// in the service, as a process does that is killed in between.
 func TestUnfinishedChangeOfMembersIsCompletedByTheNextReader(t *testing.T) {
 	t.Parallel()
 	s := share(t)
@@ -181,9 +180,9 @@ func TestUnfinishedChangeOfMembersIsCompletedByTheNextReader(t *testing.T) {
 	s.wantEvents("all", "", "two exited #4", "three started-unknown #4")
 }
 
-// TestLogicalEnvironmentOfAnEarlierVersionIsNumberedFromItsFirstReader stores one as a
-// version did that neither numbered its snapshots nor had an index of them.
-func TestLogicalEnvironmentOfAnEarlierVersionIsNumberedFromItsFirstReader(t *testing.T) {
+// TestLogicalEnvironmentOfAnEarlierVersionIsNumberedFromItsFirstRead stores a logical environment as written by a
+// version that neither numbered nor indexed its snapshots.
+func TestLogicalEnvironmentOfAnEarlierVersionIsNumberedFromItsFirstRead(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	documents := s.Process.Store.Documents
@@ -197,7 +196,7 @@ func TestLogicalEnvironmentOfAnEarlierVersionIsNumberedFromItsFirstReader(t *tes
 	s.reportServer("one", "a")
 	s.reportServer("one", "b")
 	if got := s.getSnapshot("all", "-1"); got.Index != 1 || got.runningNames() != "b" {
-		t.Errorf("the first reader finds snapshot %d of %s", got.Index, got.runningNames())
+		t.Errorf("the first read finds snapshot %d of %s", got.Index, got.runningNames())
 	}
 	s.reportServer("one", "c")
 	s.wantEvents("all", "", "b exited #2", "c started-unknown #2")
@@ -259,8 +258,8 @@ func TestReadingALogicalEnvironmentCostsTheSameHoweverManyMembers(t *testing.T) 
 	}
 }
 
-// TestLogicalEnvironmentIsReadWhenASnapshotOfAMemberIsMissing lets a member's head name
-// one that is gone.
+// TestLogicalEnvironmentIsReadWhenASnapshotOfAMemberIsMissing lets the head of a member refer to a snapshot that does
+// not exist.
 func TestLogicalEnvironmentIsReadWhenASnapshotOfAMemberIsMissing(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{stoppedAt: monthStart})

@@ -64,7 +64,7 @@ func TestMembersAreAddedChangedAndRemoved(t *testing.T) {
 		map[string]string{"role": "Input should be 'admin', 'member', 'snapshotter' or 'reader' [input: owner]"})
 }
 
-func TestWhoLeavesAnOrganizationLeavesServiceAccounts(t *testing.T) {
+func TestServiceAccountsOfALeavingMemberAreListedAndRevoked(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	user, key := s.createUser("leaver")
@@ -104,12 +104,12 @@ func TestWhoLeavesAnOrganizationLeavesServiceAccounts(t *testing.T) {
 	wantMessage(t, s.do(http.MethodGet, "/api/v2/flows/"+s.org, robot, nil), invalidKey)
 	entries := lookup(t, s.read("/membership-audit-log/"+s.org+"?event_type=removed&search="+user), "entries").([]any)
 	if len(entries) == 0 || asJSON(lookup(t, entries[len(entries)-1], "left_service_accounts")) != `["leavers-robot"]` {
-		t.Errorf("the log tells %s", asJSON(entries))
+		t.Errorf("the log has %s", asJSON(entries))
 	}
 }
 
-// TestARepeatedRemovalRevokesTheKeysThatWereLeft repeats the removal of a member. The first request stands for one that
-// ended before it revoked keys.
+// TestARepeatedRemovalRevokesTheKeysThatWereLeft repeats the removal of a member, after a first request that did not
+// revoke keys, as one that ended early.
 func TestARepeatedRemovalRevokesTheKeysThatWereLeft(t *testing.T) {
 	t.Parallel()
 	s := share(t)
@@ -190,13 +190,13 @@ func TestUsersManageTheirOwnKeys(t *testing.T) {
 	}
 	call(http.MethodDelete, "/"+id, key, "null", http.StatusOK)
 	wantMessage(t, call(http.MethodGet, "", secret, "", http.StatusUnauthorized), invalidKey)
-	// A key can revoke itself, and is then of no more use.
+	// A key can revoke itself and is invalid afterwards.
 	fresh := lookup(t, rotated, "key").(string)
 	call(http.MethodDelete, "/"+lookup(t, rotated, "id").(string), fresh, "null", http.StatusOK)
 	call(http.MethodGet, "", fresh, "", http.StatusUnauthorized)
 }
 
-func TestTheAuditLogTellsWhoMayDoWhatSinceWhen(t *testing.T) {
+func TestAuditLogRecordsChangesOfAccess(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
 	user, _ := s.createUser("audited")
@@ -207,7 +207,7 @@ func TestTheAuditLogTellsWhoMayDoWhatSinceWhen(t *testing.T) {
 	s.want(http.StatusCreated, http.MethodPost, s.accountPath(""), []byte(`{"name":"audited-robot","privilege":"snapshotter"}`))
 	s.issue("/audited-robot", adminKey, `{"description":"first"}`)
 	s.want(http.StatusOK, http.MethodDelete, s.memberPath("/"+user), nil)
-	told := func(query string) string {
+	listEntries := func(query string) string {
 		t.Helper()
 		words := ""
 		for _, entry := range lookup(t, s.read(log+query), "entries").([]any) {
@@ -228,7 +228,7 @@ func TestTheAuditLogTellsWhoMayDoWhatSinceWhen(t *testing.T) {
 		fmt.Sprintf("?from_timestamp=%d.5&source=app&event_type=changed", begun.Unix()-1): changed,
 		fmt.Sprintf("?to_timestamp=%d&source=app", begun.Unix()-1):                        "",
 	} {
-		if got := told(query); got != want {
+		if got := listEntries(query); got != want {
 			t.Errorf("%s: %s\nwant %s", query, got, want)
 		}
 	}
@@ -246,5 +246,5 @@ func TestTheAuditLogTellsWhoMayDoWhatSinceWhen(t *testing.T) {
 	} {
 		wantProblem(t, s.do(http.MethodGet, "/api/v2"+log+query, adminKey, nil), http.StatusBadRequest, validationMessage, errors)
 	}
-	s.wantError(http.StatusForbidden, betaOff, http.MethodGet, "/membership-audit-log/"+s.public, "")
+	s.wantError(http.StatusForbidden, betaOffMessage, http.MethodGet, "/membership-audit-log/"+s.public, "")
 }

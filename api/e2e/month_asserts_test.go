@@ -27,7 +27,7 @@ func (m *month) assertSnapshots(environment *wantEnvironment) {
 		if got.IsLatest != (next == nil) || !reflect.DeepEqual(got.NextSnapshotTimestamp, next) {
 			m.t.Errorf("%s#%d: latest is %v, the next one at %v", environment.name, want.number, got.IsLatest, got.NextSnapshotTimestamp)
 		}
-		// Whole seconds: the snapshot in force then is this one, as none is younger.
+		// Rounded up to a whole second. No later snapshot is that close, because reports are a minute apart.
 		moment := time.Unix(int64(math.Ceil(want.timestamp)), 0).UTC().Format("2006-01-02T15:04:05")
 		for _, expression := range []string{"@{" + moment + "}", fmt.Sprintf("#%d", want.number), fmt.Sprintf("~%d", len(environment.snapshots)-want.number)} {
 			if other := m.getSnapshot(environment.name, url.PathEscape(expression)); other.Index != got.Index {
@@ -59,7 +59,7 @@ func (m *month) assertSnapshot(want *wantSnapshot, got snapshotBody) {
 	}
 }
 
-// assertArtifact compares what a snapshot tells of an artifact.
+// assertArtifact compares an artifact of a snapshot with the model.
 func (m *month) assertArtifact(label string, want *wantSnapshot, fingerprint string, got map[string]any) {
 	m.t.Helper()
 	image := m.images[fingerprint]
@@ -120,7 +120,7 @@ func (m *month) assertDeploymentDiff(label string, want *wantSnapshot, image *bu
 	}
 }
 
-// assertList reads the list of snapshots in both directions, in pages.
+// assertList reads the list of snapshots in pages, oldest first.
 func (m *month) assertList(environment *wantEnvironment) {
 	m.t.Helper()
 	var seen []int
@@ -223,7 +223,7 @@ func (m *month) assertEventsOf(s *wantSnapshot, got []any) {
 	}
 }
 
-// assertAuditLog reads the events again, as a table.
+// assertAuditLog counts the rows of the audit log with several filters.
 func (m *month) assertAuditLog(environment *wantEnvironment) {
 	m.t.Helper()
 	count := func(query string, counts func(wantEvent) bool) {
@@ -338,7 +338,7 @@ func (m *month) assertDeployments(environment *wantEnvironment) {
 	}
 }
 
-// assertArtifacts asks every image that a pipeline knows where it runs.
+// assertArtifacts checks in which environments every reported image runs, and from which it exited.
 func (m *month) assertArtifacts() {
 	m.t.Helper()
 	for fingerprint, image := range m.images {
@@ -363,8 +363,8 @@ func (m *month) assertArtifacts() {
 		}
 		for member, want := range map[string]map[string]int{"running": running, "exited": exited} {
 			got := map[string]int{}
-			for _, place := range lookup(m.t, artifact, member).([]any) {
-				got[lookup(m.t, place, "environment_name").(string)] = int(lookup(m.t, place, "snapshot_index").(float64))
+			for _, entry := range lookup(m.t, artifact, member).([]any) {
+				got[lookup(m.t, entry, "environment_name").(string)] = int(lookup(m.t, entry, "snapshot_index").(float64))
 			}
 			if !maps.Equal(got, want) {
 				m.t.Errorf("%s is %s in %v, want %v", image.name(), member, got, want)
@@ -373,7 +373,7 @@ func (m *month) assertArtifacts() {
 	}
 }
 
-// assertTrails counts what trails were told of starts and exits.
+// assertTrails counts the events of starts and exits in trails.
 func (m *month) assertTrails() {
 	m.t.Helper()
 	for fingerprint, image := range m.images {
@@ -398,17 +398,17 @@ func (m *month) assertTrails() {
 					continue
 				}
 				if lookup(m.t, event, "artifact_fingerprint") != fingerprint || lookup(m.t, event, "template_reference_name") != image.service {
-					m.t.Errorf("trail %s of %s was told %v", image.trail(), flow, event)
+					m.t.Errorf("trail %s of %s has the event %v", image.trail(), flow, event)
 				}
 			}
 			if !maps.Equal(got, want) {
-				m.t.Errorf("trail %s of %s was told %v, want %v", image.trail(), flow, got, want)
+				m.t.Errorf("trail %s of %s has %v, want %v", image.trail(), flow, got, want)
 			}
 		}
 	}
 }
 
-// assertArchived looks at what is left of the edge, and of the old name of staging.
+// assertArchived checks the archived environment edge and the former name of staging.
 func (m *month) assertArchived() {
 	m.t.Helper()
 	for _, path := range []string{"/environments/" + m.org + "/edge", "/snapshots/" + m.org + "/edge/-1", "/environments/" + m.org + "/edge/events"} {

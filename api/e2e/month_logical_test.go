@@ -19,18 +19,17 @@ type wantLogicalSnapshot struct {
 	number    int
 	timestamp float64
 	counts    map[string]int // instances by fingerprint
-	// cause is the member's snapshot that it was made for; nil for a change of
-	// membership.
+	// cause is the member's snapshot that caused it, nil for a change of membership.
 	cause *wantSnapshot
 }
 
-// physical is the snapshot as that of a physical environment, for diffs.
+// physical returns the snapshot in the form of one of a physical environment, for diffs.
 func (w *wantLogicalSnapshot) physical() *wantSnapshot {
 	return &wantSnapshot{environment: &wantEnvironment{name: "everything"}, number: w.number, counts: w.counts}
 }
 
-// wantLogical is the logical environment as the service must show it: a snapshot for each of its
-// members' and for each change of membership, in the order in which they were made.
+// wantLogical is the logical environment as the service must show it. It has a snapshot for each snapshot of a member
+// and for each change of membership, in the order in which they were made.
 type wantLogical struct {
 	members   []*wantEnvironment
 	snapshots []*wantLogicalSnapshot
@@ -46,14 +45,14 @@ func (l *wantLogical) add(timestamp float64, cause *wantSnapshot) {
 	l.snapshots = append(l.snapshots, next)
 }
 
-// observe adds a snapshot for one of a member.
+// observe adds a snapshot that s caused, if s is of a member.
 func (l *wantLogical) observe(s *wantSnapshot) {
 	if slices.Contains(l.members, s.environment) {
 		l.add(s.timestamp, s)
 	}
 }
 
-// changeMembers does a request after which the logical environment has other members.
+// changeMembers sends a request that changes the members of the logical environment.
 func (m *month) changeMembers(method, path, body string, members ...string) {
 	m.t.Helper()
 	before := evidence.Seconds(m.clock.read())
@@ -64,12 +63,12 @@ func (m *month) changeMembers(method, path, body string, members ...string) {
 	}
 	got := m.getSnapshot("everything", "-1").Timestamp
 	if got < before || got > evidence.Seconds(m.clock.read()) {
-		m.t.Fatalf("%s %s is noted at %f, asked for at %f", method, path, got, before)
+		m.t.Fatalf("%s %s is recorded at %f, sent at %f", method, path, got, before)
 	}
 	m.logical.add(got, nil)
 }
 
-// assertLogical reads all of the logical environment.
+// assertLogical compares the logical environment with the model.
 func (m *month) assertLogical() {
 	m.t.Helper()
 	var former map[string]int
@@ -108,12 +107,12 @@ func (m *month) assertLogicalSnapshot(want *wantLogicalSnapshot, former map[stri
 	}
 }
 
-// assertLogicalIsFound looks for a snapshot by all its expressions.
+// assertLogicalIsFound reads a snapshot by each of its expressions.
 func (m *month) assertLogicalIsFound(want *wantLogicalSnapshot, next *float64) {
 	m.t.Helper()
 	moment := time.Unix(int64(math.Ceil(want.timestamp)), 0).UTC().Format("2006-01-02T15:04:05")
-	behind := len(m.logical.snapshots) - want.number
-	for _, expression := range []string{"@{" + moment + "}", fmt.Sprintf("#%d", want.number), fmt.Sprintf("~%d", behind), fmt.Sprintf("-%d", behind+1)} {
+	newer := len(m.logical.snapshots) - want.number
+	for _, expression := range []string{"@{" + moment + "}", fmt.Sprintf("#%d", want.number), fmt.Sprintf("~%d", newer), fmt.Sprintf("-%d", newer+1)} {
 		got := m.getSnapshot("everything", url.PathEscape(expression))
 		if int(got.Index) != want.number || got.IsLatest != (next == nil) || next != nil && *got.NextSnapshotTimestamp != *next {
 			m.t.Errorf("everything %s is #%d until %v, want #%d", expression, got.Index, got.NextSnapshotTimestamp, want.number)
@@ -138,8 +137,8 @@ func (m *month) assertLogicalList() {
 	}
 }
 
-// assertLogicalEvents reads the log in pages: the events of each cause, by the numbers
-// and times of the logical environment.
+// assertLogicalEvents reads the event log in pages. Its events are those of the causes, with the numbers and times of
+// the logical environment's snapshots.
 func (m *month) assertLogicalEvents() {
 	m.t.Helper()
 	want, total := map[int][]string{}, 0
@@ -167,7 +166,7 @@ func (m *month) assertLogicalEvents() {
 		for _, event := range events {
 			number := int(lookup(m.t, event, "snapshot_index").(float64))
 			if number > last {
-				m.t.Errorf("an event of everything#%d comes behind one of #%d", number, last)
+				m.t.Errorf("an event of everything#%d comes after one of #%d", number, last)
 			}
 			last = number
 			_, link, _ := strings.Cut(lookup(m.t, event, "_links", "snapshot", "html").(string), "/"+m.org+"/")

@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// The types of this file compute what the service must answer after the reports of a month,
-// by docs/semantics.md 10, 11 and 12. They share no code with the service.
+// The types of this file compute what the service must answer after the reports of a month, by docs/semantics.md 10, 11
+// and 12. They share no code with the service.
 
-// builtImage is an image with what its pipeline reported of it.
+// builtImage is an image and what its pipeline reported.
 type builtImage struct {
 	service     string
 	version     int
 	fingerprint string
 	commit      string
 	committedAt float64
-	// flows are those to which the pipeline has reported it by now.
+	// flows are the flows to which it has been reported so far.
 	flows []string
 }
 
@@ -27,7 +27,7 @@ func (b *builtImage) name() string {
 func (b *builtImage) trail() string { return fmt.Sprintf("%s-1.%d", b.service, b.version) }
 func (b *builtImage) repo() string  { return "https://github.com/acme/" + b.service }
 
-// imageChange is what a snapshot shows of an image.
+// imageChange is the change of an image in a snapshot.
 type imageChange struct {
 	kind     string
 	was, now int
@@ -56,7 +56,7 @@ type wantSnapshot struct {
 	number      int
 	timestamp   float64
 	counts      map[string]int         // instances by fingerprint
-	flows       map[string][]string    // flows by fingerprint, as they were known
+	flows       map[string][]string    // flows by fingerprint, as known at that time
 	changes     map[string]imageChange // of everything shown, by fingerprint
 	previous    map[string]string      // fingerprint of the predecessor, by fingerprint
 }
@@ -74,9 +74,9 @@ type wantEnvironment struct {
 	firstAt    map[string]float64
 	// since is the number of the snapshot with which each fingerprint began to run last.
 	since map[string]int
-	// candidates are what ran, by service, in the order in which it began to.
+	// candidates are the images that have run, by service, in the order in which they started.
 	candidates map[string][]candidate
-	// previous is the fingerprint of the predecessor of what runs, by fingerprint.
+	// previous is the fingerprint of the predecessor of each running image, by fingerprint.
 	previous map[string]string
 }
 
@@ -87,7 +87,7 @@ func (e *wantEnvironment) latest() *wantSnapshot {
 	return e.snapshots[len(e.snapshots)-1]
 }
 
-// report applies a report of what runs and returns whether it makes a snapshot.
+// report applies a report of the running images and returns whether it makes a snapshot.
 func (e *wantEnvironment) report(counts map[string]int, images map[string]*builtImage, at float64) bool {
 	last := e.latest()
 	next := &wantSnapshot{
@@ -124,7 +124,7 @@ func (e *wantEnvironment) report(counts map[string]int, images map[string]*built
 	return true
 }
 
-// setPredecessors finds the predecessors of what begins to run or is new to a flow.
+// setPredecessors finds the predecessors of images that start or that got their first flow.
 func (e *wantEnvironment) setPredecessors(next *wantSnapshot, images map[string]*builtImage) {
 	begun := map[string][]candidate{}
 	for fingerprint, m := range next.changes {
@@ -137,8 +137,8 @@ func (e *wantEnvironment) setPredecessors(next *wantSnapshot, images map[string]
 				e.firstAt[fingerprint] = next.timestamp
 			}
 		}
-		learned := m.kind == "updated-provenance" && len(e.latest().flows[fingerprint]) == 0
-		if len(next.flows[fingerprint]) > 0 && (started || learned) {
+		gotFlow := m.kind == "updated-provenance" && len(e.latest().flows[fingerprint]) == 0
+		if len(next.flows[fingerprint]) > 0 && (started || gotFlow) {
 			own := candidate{fingerprint: fingerprint, since: e.since[fingerprint]}
 			if former := own.predecessor(e.candidates[service]); former != "" {
 				e.previous[fingerprint] = former
@@ -154,7 +154,7 @@ func (e *wantEnvironment) setPredecessors(next *wantSnapshot, images map[string]
 	}
 }
 
-// predecessor is the fingerprint of the last other candidate that began before, "" for none.
+// predecessor returns the fingerprint of the last other candidate that started earlier, "" for none.
 func (c candidate) predecessor(candidates []candidate) string {
 	var last candidate
 	for _, other := range candidates {
@@ -173,7 +173,7 @@ type wantEvent struct {
 	imageChange
 }
 
-// events are those of a snapshot, in no certain order.
+// events returns the events of a snapshot in no particular order.
 func (s *wantSnapshot) events() []wantEvent {
 	var events []wantEvent
 	for fingerprint, m := range s.changes {
@@ -184,8 +184,7 @@ func (s *wantSnapshot) events() []wantEvent {
 	return events
 }
 
-// difference is what a diff of two snapshots must be: fingerprints, and instances of
-// those that run in both.
+// difference is the expected diff of two snapshots: fingerprints, and the numbers of instances where they differ.
 type difference struct {
 	onlyFirst, onlySecond, alike []string
 	scaled                       map[string][2]int

@@ -13,14 +13,14 @@ import (
 	"attestry/evidence"
 )
 
-// month is a month of an organization with three environments, reported to the service and
-// applied to a model of what the service must answer.
+// month is a month of an organization with three environments, reported to the service and applied to a model of what
+// the service must answer.
 type month struct {
 	*service
 	images       map[string]*builtImage // by fingerprint
 	environments map[string]*wantEnvironment
 	logical      *wantLogical
-	// runs is how many instances run now by fingerprint, by the first name of the environment.
+	// runs is the number of running instances, by the first name of the environment and the fingerprint.
 	runs map[string]map[string]int
 }
 
@@ -47,7 +47,7 @@ func newMonth(t *testing.T) *month {
 	return m
 }
 
-// image is a version of a service, whether or not its pipeline has reported it.
+// image returns a version of a service, whether or not its pipeline has reported it.
 func (m *month) image(service string, version int) *builtImage {
 	fingerprint := hexOf(service, version)
 	if m.images[fingerprint] == nil {
@@ -61,7 +61,7 @@ func hexOf(service string, version int) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// build lets the pipeline of a service make a version, from a commit of an hour ago.
+// build reports a version from the pipeline of its service, with a commit of an hour ago.
 func (m *month) build(service string, version int) {
 	m.t.Helper()
 	image := m.image(service, version)
@@ -69,7 +69,7 @@ func (m *month) build(service string, version int) {
 	m.reportImage(image, service+"-ci")
 }
 
-// promote lets another flow report a version that is built already.
+// promote reports a built version to the flow promotion.
 func (m *month) promote(service string, version int) {
 	m.t.Helper()
 	m.reportImage(m.image(service, version), "promotion")
@@ -89,7 +89,7 @@ func (m *month) reportImage(image *builtImage, flow string) {
 
 func (m *month) advance(span time.Duration) { m.clock.advance(span) }
 
-// run changes how many instances of a version run somewhere, and reports.
+// run sets the number of instances of a version in an environment and reports.
 func (m *month) run(environment, service string, version, instances int) {
 	m.t.Helper()
 	m.change(environment, service, version, instances)
@@ -112,8 +112,8 @@ func (m *month) change(environment, service string, version, instances int) {
 	m.runs[environment][fingerprint] = instances
 }
 
-// report reports what runs now, by the name that the environment has now, and compares the
-// answer with the model's.
+// report reports the running instances under the name that the environment has in the model, and compares the answer
+// with the model's.
 func (m *month) report(environment string) {
 	m.t.Helper()
 	m.advance(time.Minute)
@@ -134,8 +134,7 @@ func (m *month) report(environment string) {
 	}
 }
 
-// readTimestamp takes the exact time of a snapshot from the service, once it is sure that it
-// lies within the report.
+// readTimestamp checks that a snapshot was made during the report, and copies its exact time into the model.
 func (m *month) readTimestamp(want *wantSnapshot, before float64) {
 	m.t.Helper()
 	shown := m.getSnapshot(want.environment.name, "-1").Timestamp
@@ -150,8 +149,8 @@ func (m *month) readTimestamp(want *wantSnapshot, before float64) {
 	}
 }
 
-// reportBody is a report of what runs, in the form of the environment's type. The instances
-// are as old as the minute: every report tells of other ones.
+// reportBody returns a report of the running instances in the form of the environment's type. Every report has
+// instances with other creation times.
 func (m *month) reportBody(environment string) []byte {
 	artifacts := []map[string]any{}
 	for fingerprint, instances := range m.runs[environment] {
@@ -174,14 +173,14 @@ func (m *month) reportBody(environment string) []byte {
 	return body
 }
 
-// TestMonthOfDeliveriesIsReadBack plays a month and reads back all of it.
+// TestMonthOfDeliveriesIsReadBack reports a month of deliveries and compares what the service answers with the model.
 func TestMonthOfDeliveriesIsReadBack(t *testing.T) {
 	t.Parallel()
 	if testing.Short() && onRealEngines() {
 		t.Skip("takes half a minute there, and was run on the embedded engines")
 	}
 	m := newMonth(t)
-	m.play()
+	m.deliverMonth()
 	for _, want := range m.environments {
 		if want.name != "edge" {
 			m.assertSnapshots(want)
@@ -199,7 +198,7 @@ func TestMonthOfDeliveriesIsReadBack(t *testing.T) {
 	m.assertArchived()
 }
 
-func (m *month) play() {
+func (m *month) deliverMonth() {
 	m.t.Helper()
 	// The first week: everything is built and rolled out, to staging first.
 	for _, service := range []string{"api", "ledger", "web"} {
@@ -213,11 +212,11 @@ func (m *month) play() {
 	}
 	m.report("production")
 	m.report("edge")    // nothing yet
-	m.report("staging") // has learned of the promotion
+	m.report("staging") // shows the promotion
 	m.report("production")
 	m.run("edge", "web", 1, 1)
 
-	// Releases, each with a night in staging.
+	// Releases, each for twelve hours in staging first.
 	for version := 2; version <= 4; version++ {
 		m.advance(2 * day)
 		m.build("api", version)
@@ -227,21 +226,21 @@ func (m *month) play() {
 		m.report("production")
 	}
 
-	// The last one is rolled back, and comes again, beside the former at first.
+	// The last release is rolled back and then rolled out again, at first beside the former version.
 	m.advance(time.Hour)
 	m.rollOut("production", "api", 4, 3, 2)
 	m.advance(day)
 	m.run("production", "api", 4, 1)
 	m.rollOut("production", "api", 3, 4, 2)
 
-	// Scaling and restarts make no snapshot; what scaled shows with the next one.
+	// Scaling and restarts make no snapshot. The next snapshot shows the new numbers of instances.
 	m.run("production", "web", 1, 5)
 	m.report("production")
 	m.run("production", "web", 1, 3)
 	m.build("ledger", 2)
 	m.rollOut("production", "ledger", 1, 2, 2)
 
-	// A crash takes web away for a minute, and production as a whole for another.
+	// A crash stops web for a minute, then all of production for another.
 	m.advance(3 * day)
 	m.run("production", "web", 1, 0)
 	m.run("production", "web", 1, 3)
@@ -251,24 +250,24 @@ func (m *month) play() {
 	m.runs["production"] = all
 	m.report("production")
 
-	// An intruder; it is allowed by name, and turns out to have a pipeline after all.
+	// An image without provenance runs. It is put on the allow list, and later its pipeline reports it.
 	m.advance(3 * day)
 	m.run("production", "miner", 1, 1)
 	m.want(http.StatusCreated, http.MethodPut, "/allowlists/"+m.org+"/production",
 		fmt.Appendf(nil, `{"artifact_name":%q,"artifact_fingerprint":%q,"description":"an experiment"}`, m.image("miner", 1).name(), m.image("miner", 1).fingerprint))
-	m.report("production") // nothing is judged, so nothing changes
+	m.report("production") // no policy is evaluated, so nothing changes
 	m.build("miner", 1)
 	m.report("production")
 	m.run("production", "miner", 1, 0)
 
-	// The same image under way in all three.
+	// The same image runs in all three environments.
 	m.advance(day)
 	m.build("web", 2)
 	for _, environment := range []string{"staging", "production", "edge"} {
 		m.rollOut(environment, "web", 1, 2, 2)
 	}
 
-	// Staging gets another name. Reporters that know the old one go on.
+	// Staging is renamed. Reports under the former name are still accepted.
 	m.advance(2 * day)
 	m.want(http.StatusOK, http.MethodPut, "/environments/"+m.org+"/staging/rename", []byte(`{"new_name":"pre-production"}`))
 	m.build("api", 5)
@@ -277,12 +276,12 @@ func (m *month) play() {
 	m.build("api", 6)
 	m.rollOut("staging", "api", 5, 6, 1)
 
-	// The edge is given up, and leaves the overview.
+	// The edge is archived and so leaves the logical environment.
 	m.advance(3 * day)
 	m.changeMembers(http.MethodPut, "/edge/archive", "null", "staging", "production")
 	m.advance(day)
 
-	// For a day the overview is of production alone.
+	// For a day the logical environment has production only.
 	m.changeMembers(http.MethodPatch, "/everything", `{"included_environments":["production"]}`, "production")
 	m.advance(time.Hour)
 	m.run("staging", "web", 2, 0)

@@ -5,9 +5,6 @@ import (
 	"testing"
 )
 
-// betaOff is the answer of operations of beta features that are not enabled.
-const betaOff = "Experimental features are not enabled for this organization"
-
 func TestNewOrganizationsHaveTheBetaFeaturesUnlessTheSettingSaysOtherwise(t *testing.T) {
 	t.Parallel()
 	for setting, want := range map[string]bool{"ATTESTRY_BETA=": true, "ATTESTRY_BETA=off": false} {
@@ -43,7 +40,7 @@ func TestExperimentalFeaturesAreEnabledAndDisabled(t *testing.T) {
 		t.Helper()
 		s.want(http.StatusOK, http.MethodPut, address, []byte(`{"experimental_features_enabled":false}`))
 		wantEnabled(false)
-		s.wantError(http.StatusForbidden, betaOff, http.MethodGet, "/controls/"+s.org, "")
+		s.wantError(http.StatusForbidden, betaOffMessage, http.MethodGet, "/controls/"+s.org, "")
 	}
 	others := lookup(t, s.read("/organizations/"+s.public), "experimental_features_enabled")
 	disable()

@@ -44,8 +44,7 @@ const commitInfo = `{"sha1":"` + pipelineCommit + `","message":"Change the butto
 
 const repoInfo = `{"name":"acme/cli","id":"290597708","url":"https://github.com/acme/cli","provider":"github"}`
 
-// attestCLI sends an attestation to a trail of the flow cli-ci, as the client does. It must
-// be accepted.
+// attestCLI sends an attestation to a trail of the flow cli-ci, as the client does, and checks that it is accepted.
 func (s *service) attestCLI(trail, kind, data string, files ...part) {
 	s.t.Helper()
 	s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.org+"/cli-ci/trail/"+trail+"/"+kind, data, files...)
@@ -58,8 +57,7 @@ func artifactReport(trail, name, fingerprint, commit string) []byte {
 		fingerprint, commit, strings.ReplaceAll(commitInfo, pipelineCommit, commit), repoInfo, commit, name, trail)
 }
 
-// TestPipelineIsReportedAndReadBack plays a delivery as the client would,
-// and reads every resource in the way the client does.
+// TestPipelineIsReportedAndReadBack reports a delivery and reads every resource as the client does.
 func TestPipelineIsReportedAndReadBack(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
@@ -72,7 +70,7 @@ func TestPipelineIsReportedAndReadBack(t *testing.T) {
 	s.wantForm(http.StatusCreated, http.MethodPut, "/flows/"+s.org+"/template_file", `{"name":"cli-ci","description":"The client"}`, yamlFile(pipelineTemplate))
 	s.want(http.StatusOK, http.MethodPatch, "/tags/"+s.org+"/flow/cli-ci", []byte(`{"set_tags":{"team":"tools"},"remove_tags":null}`))
 
-	// The trail begins; nothing is there yet.
+	// The trail begins without evidence.
 	begin := `{"name":"` + pipelineCommit + `","description":"","git_commit_info":` + commitInfo + `,"repo_info":` + repoInfo +
 		`,"origin_url":"https://github.com/acme/cli/actions/runs/1","user_data":{}}`
 	s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/cli-ci", begin)
@@ -91,7 +89,7 @@ func TestPipelineIsReportedAndReadBack(t *testing.T) {
 	}
 	s.wantStatus("INCOMPLETE", "INCOMPLETE")
 
-	// The rest of the evidence comes in, one piece of it bad at first.
+	// The rest of the evidence follows. Coverage and scan are non-compliant at first.
 	s.attestCLI(pipelineCommit, "custom", `{"attestation_name":"coverage","artifact_fingerprint":"`+cliFingerprint+`","type_name":"coverage","attestation_data":{"line":79.5},"user_data":{}}`)
 	s.wantStatus("NON-COMPLIANT", "NON-COMPLIANT")
 	s.attestCLI(pipelineCommit, "custom", `{"attestation_name":"coverage","artifact_fingerprint":"`+cliFingerprint+`","type_name":"coverage","attestation_data":"{\"line\":91}","user_data":{}}`)
@@ -110,7 +108,7 @@ func TestPipelineIsReportedAndReadBack(t *testing.T) {
 	s.attestCLI(pipelineCommit, "system", `{"attestation_name":"risk","type_name":"decision","control":"CTRL-1","attestation_data":{"is_compliant":true},"user_data":{}}`)
 	s.wantStatus("COMPLIANT", "COMPLIANT")
 
-	// An attestation that is not required counts while it is not compliant.
+	// A non-compliant attestation counts although the template does not require it.
 	s.attestCLI(pipelineCommit, "generic", `{"attestation_name":"manual","is_compliant":false,"user_data":{"who":["me"]},"annotations":{"ticket":"A-1"},"external_urls":{"ci":{"href":"https://ci.example.com/1"}}}`)
 	s.wantStatus("NON-COMPLIANT", "NON-COMPLIANT")
 	s.attestCLI(pipelineCommit, "generic", `{"attestation_name":"manual","is_compliant":true,"user_data":{}}`)
@@ -120,7 +118,7 @@ func TestPipelineIsReportedAndReadBack(t *testing.T) {
 		"qualityGate":{"status":"OK","conditions":[{"metric":"coverage","errorThreshold":"80","operator":"LT","value":"91","status":"OK"}]}}}`)
 	s.wantStatus("COMPLIANT", "COMPLIANT")
 
-	// A second build takes the artifact's place: it has no evidence of its own yet.
+	// A second build replaces the artifact. It has no evidence of its own yet.
 	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/cli-ci", artifactReport(pipelineCommit, "cli", newFingerprint, branchCommit))
 	s.wantStatus("INCOMPLETE", "INCOMPLETE")
 
@@ -206,14 +204,14 @@ func (s *service) wantPipelineReadBack() {
 	s.wantLatestCommit(strings.Repeat("0", 64), "", branchCommit)
 	s.wantLatestCommit(strings.Repeat("0", 64), "?branch=elsewhere", nil)
 
-	// Attestations, each with what only its type has.
+	// Attestations, each with the member that only its type has.
 	members := map[string]string{
 		"unit-test": "junit_results", "coverage": "attestation_data", "scan": "processed_snyk_results", "pull-request": "pull_requests",
 		"risk": "attestation_data", "ticket": "jira_results", "quality": "sonar_results",
 	}
 	for name, member := range members {
 		found := clientReadsEach(t, "attestation", s.read("/attestations/"+s.org+"/cli-ci/trail/"+pipelineCommit+"/"+name))
-		// The last one is what was attested first; an override may have come behind.
+		// Newest first: an override comes before the attestation that it replaces.
 		if first := found[len(found)-1]; lookup(t, first, member) == nil {
 			t.Errorf("%s has no %s: %s", name, member, asJSON(first))
 		}
@@ -273,7 +271,7 @@ func (s *service) wantLatestCommit(fingerprint, query string, want any) {
 	}
 }
 
-// wantAttestationsByCursor follows the cursors to the end.
+// wantAttestationsByCursor follows the cursors to the end and counts the attestations.
 func (s *service) wantAttestationsByCursor(want int) {
 	s.t.Helper()
 	seen := map[string]bool{}

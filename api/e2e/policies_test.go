@@ -11,7 +11,7 @@ import (
 	"attestry/scripts/fixturestest"
 )
 
-// policyHead begins a policy without rules.
+// policyHead is a policy without rules. Tests append rules.
 const policyHead = "_schema: https://kosli.com/schemas/policy/environment/v1\n"
 
 // policyBody is a policy as clients decode it: its times are integers.
@@ -75,7 +75,7 @@ func (s *service) sendPolicy(key, path, payload string, files ...part) answer {
 	return s.form(http.MethodPut, path, key, "payload", payload, files...)
 }
 
-// putPolicy sends a policy as a member, which must be answered with the status.
+// putPolicy sends a policy as a member and checks the status of the answer.
 func (s *service) putPolicy(status int, payload string, files ...part) answer {
 	s.t.Helper()
 	got := s.sendPolicy(memberKey, s.policiesPath(), payload, files...)
@@ -141,8 +141,8 @@ func TestPolicyIsCreatedAndUpdated(t *testing.T) {
 	}
 }
 
-// sameEvents reports whether two lists have the same events. Those of one second, as tests
-// are fast, have no certain order, but the creation comes first.
+// sameEvents reports whether two lists have the same events. Events of the same second have no defined order, except
+// that the creation comes first.
 func sameEvents(some, others string) bool {
 	sorted := func(events string) []string { return slices.Sorted(slices.Values(strings.Split(events, ", "))) }
 	return strings.HasPrefix(some, "policy_created 1") && slices.Equal(sorted(some), sorted(others))
@@ -164,7 +164,7 @@ func TestClientsReadPolicies(t *testing.T) {
 	}
 }
 
-func TestPolicyFilesAreGivenBackByteForByte(t *testing.T) {
+func TestPolicyFilesAreReturnedByteForByte(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	for name, content := range map[string]string{
@@ -209,7 +209,7 @@ func TestFaultyPoliciesAreRefused(t *testing.T) {
 		"both wildcards":      {rules("{type: '*', name: '*'}"), "artifacts.attestations.0 (line 4, column 7)\n  Value error, name and type cannot both be '*'"},
 		"type with a hyphen":  {rules("{type: pull-request}"), "artifacts.attestations.0.type (line 4, column 14)\n  Input should be 'generic', 'junit', 'snyk', 'pull_request'"},
 		"condition":           {rules("{type: snyk, if: '${{ flow.nme }}'}"), "artifacts.attestations.0.if (line 4, column 24)\n  Invalid expression at character 5: 'flow.nme' is unknown"},
-		"control of no kind":  {rules("{type: snyk, for_control: C-1}"), "Value error, for_control needs the type 'decision'"},
+		"control of a scan":   {rules("{type: snyk, for_control: C-1}"), "Value error, for_control needs the type 'decision'"},
 		"unknown control":     {rules("{type: decision, for_control: none}"), "Control 'none' does not exist in organization '" + s.org + "'"},
 		"archived control":    {rules("{type: decision, for_control: archived}"), "Control 'archived' is archived in organization '" + s.org + "'"},
 		"two faults":          {"a: 1\nb: 2\n", "3 validation errors for Policy\n"},
@@ -232,7 +232,7 @@ func TestFaultyPoliciesAreRefused(t *testing.T) {
 	s.wantNoPolicies()
 }
 
-func TestPatternsWithNestedRepetitionsAreTaken(t *testing.T) {
+func TestPatternsWithNestedRepetitionsAreAccepted(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	// RE2 matches in linear time.
@@ -317,7 +317,7 @@ func TestPolicyFilesAreLimited(t *testing.T) {
 	}
 }
 
-func TestPoliciesAreOfTheirOrganization(t *testing.T) {
+func TestPoliciesBelongToTheirOrganization(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createControl("C-1")
@@ -342,7 +342,7 @@ func TestPoliciesAreOfTheirOrganization(t *testing.T) {
 	}
 }
 
-func TestNewVersionsOfAPolicyHaveEnvironmentsJudgedAnew(t *testing.T) {
+func TestNewPoliciesChangeTheGenerationAndDescriptionsDoNot(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	generation := func() string {

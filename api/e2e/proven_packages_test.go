@@ -16,7 +16,7 @@ import (
 	"attestry/evidence/audit"
 )
 
-// auditor has the command that verifies packages, and an API key in a file.
+// auditor runs the command that verifies packages.
 type auditor struct {
 	t       *testing.T
 	program string
@@ -44,7 +44,7 @@ func (a *auditor) write(name string, content []byte) (path string) {
 	return path
 }
 
-// verify wants the command to accept a package and to print lines.
+// verify checks that the command accepts a package and prints the lines.
 func (a *auditor) verify(content []byte, lines []string, args ...string) {
 	a.t.Helper()
 	args = append(append(append([]string{}, a.args...), args...), a.write("package.tgz", content))
@@ -78,7 +78,8 @@ func contentIn(t *testing.T, packed []byte, member string) []byte {
 	}
 }
 
-// TestAuditorProvesPackagesByTheLog downloads packages right after their facts were recorded, at two visits.
+// TestAuditorProvesPackagesByTheLog verifies packages that were downloaded right after their facts were recorded, first
+// of a small log and then of a larger one.
 func TestAuditorProvesPackagesByTheLog(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{settings: []string{logKeyFile(t)}})

@@ -7,8 +7,8 @@ import (
 	"attestry/evidence"
 )
 
-// TestQueriesThatCannotBeReadAreRefused sends queries of which a lenient parser would drop a parameter or a part of it.
-func TestQueriesThatCannotBeReadAreRefused(t *testing.T) {
+// TestMalformedQueriesAreRefused sends queries from which a lenient parser would drop a parameter or a part of it.
+func TestMalformedQueriesAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("prod", evidence.Server)
@@ -38,14 +38,14 @@ func TestQueriesThatCannotBeReadAreRefused(t *testing.T) {
 			t.Errorf("HEAD of %s answers %d", path, got.status)
 		}
 	}
-	// Bodies are not read past a query that cannot be read.
+	// The body is not read if the query is malformed.
 	_, errors := s.want(http.StatusBadRequest, http.MethodPut, "/environments/"+s.org+"/prod/report/server?x=%", []byte(`{"artifacts":[]}`)).problem(t)
 	if len(errors) != 1 || errors["query.x"] == "" {
 		t.Errorf("a report: found %v", errors)
 	}
 }
 
-func TestPagesRefuseQueriesThatCannotBeRead(t *testing.T) {
+func TestPagesRefuseMalformedQueries(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("prod", evidence.Server)

@@ -14,7 +14,7 @@ import (
 	"attestry/tasks"
 )
 
-// The addresses of real engines, which scripts/test --real sets.
+// Addresses of real engines. scripts/test --real sets them.
 var (
 	testRedis   = os.Getenv("ATTESTRY_TEST_REDIS")
 	testMongoDB = os.Getenv("ATTESTRY_TEST_MONGODB")
@@ -30,7 +30,7 @@ func skipOnRealEngines(t *testing.T) {
 	}
 }
 
-// useRealEngines sets the addresses of those engines that there are.
+// useRealEngines sets the addresses of the real engines that are configured.
 func useRealEngines(ctx context.Context, settings *instance.Options, redisDatabase int) error {
 	redis, err := emptyRedis(ctx, redisDatabase)
 	if err != nil {
@@ -44,8 +44,7 @@ func useRealEngines(ctx context.Context, settings *instance.Options, redisDataba
 	return err
 }
 
-// emptyRedis empties a numbered database of the real Redis and returns its address, ""
-// without one.
+// emptyRedis empties a numbered database of the real Redis and returns its address, "" without a real Redis.
 func emptyRedis(ctx context.Context, number int) (string, error) {
 	address, err := url.Parse(testRedis)
 	if err != nil || address.Host == "" {
@@ -60,7 +59,7 @@ func emptyRedis(ctx context.Context, number int) (string, error) {
 	return address.String(), client.FlushDB(ctx).Err()
 }
 
-// newMongoDB is the address of a database that is not there yet, "" without a real server.
+// newMongoDB returns the address of a new database, "" without a real server.
 func newMongoDB() string {
 	if testMongoDB == "" {
 		return ""
@@ -69,7 +68,7 @@ func newMongoDB() string {
 	return before + "/e2e_" + strings.ReplaceAll(evidence.NewID(), "-", "") + "?" + after
 }
 
-// newBucket is the address of a bucket that is not there yet, "" without a real store.
+// newBucket returns the address of a new bucket, "" without a real store.
 func newBucket() (string, error) {
 	address, err := url.Parse(testS3)
 	if err != nil || address.Host == "" {

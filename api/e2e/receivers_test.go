@@ -15,8 +15,8 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// receivers are a webhook receiver, a chat service and a mail server on loopback, which remember
-// what they got. The first and the last have a certificate of the authorities of the tests.
+// receivers are a webhook receiver, a chat service and a mail server on loopback. They record what they receive. The
+// webhook receiver and the mail server have a certificate that the services of the tests trust.
 type receivers struct {
 	web, chat *httptest.Server
 	mail      string // address
@@ -25,7 +25,7 @@ type receivers struct {
 	got map[string][]received
 }
 
-// received is a message: a request, or an e-mail with the header of its own.
+// received is a request, or an e-mail with its own header.
 type received struct {
 	header http.Header
 	body   []byte
@@ -60,22 +60,22 @@ func newReceivers(t *testing.T) *receivers {
 	return r
 }
 
-// settings are those of a worker that uses the mail server.
+// settings returns the settings of a worker that uses the mail server.
 func (r *receivers) settings() []string {
 	return []string{"ATTESTRY_SMTP_HOST=" + r.mail, "ATTESTRY_SMTP_FROM=attestry@example.com"}
 }
 
-func (r *receivers) add(place string, one received) {
+func (r *receivers) add(address string, message received) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.got[place] = append(r.got[place], one)
+	r.got[address] = append(r.got[address], message)
 }
 
-// at is what came to a path or to an e-mail address.
-func (r *receivers) at(place string) []received {
+// at returns what was received at a path or an e-mail address.
+func (r *receivers) at(address string) []received {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.got[place]
+	return r.got[address]
 }
 
 // NewSession begins a session of the mail server.
@@ -112,7 +112,8 @@ func (s *mailSession) Data(r io.Reader) error {
 	return nil
 }
 
-// targets are n of each type, as the body of an action has them, and the places that they reach.
+// targets returns n targets of each type as JSON for an action, the paths of the webhooks, and the paths and e-mail
+// addresses of the others.
 func (r *receivers) targets(n int) (body string, webhooks, others []string) {
 	var all []string
 	for i := range n {

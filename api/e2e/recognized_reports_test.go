@@ -20,7 +20,7 @@ const (
 	unchangedText = "report processed, no new snapshots to create"
 )
 
-// recognizing is a service whose recognized reports a test counts.
+// recognizing is a service and the number of recognized reports at the last count.
 type recognizing struct {
 	*service
 	counted float64
@@ -28,8 +28,8 @@ type recognizing struct {
 
 func (s *recognizing) recognized() float64 { return s.metric("attestry_reports_recognized_total") }
 
-// sends sends a report, and insists on its answer and on whether it was recognized.
-func (s *recognizing) sends(environment, kind, body, answer string, recognized bool) {
+// wantReport sends a report and checks its answer and whether it was recognized.
+func (s *recognizing) wantReport(environment, kind, body, answer string, recognized bool) {
 	s.t.Helper()
 	status := http.StatusOK
 	if answer == createdText {
@@ -52,7 +52,7 @@ func startRecognizing(t *testing.T, o options) *recognizing {
 	return s
 }
 
-// file is an artifact of a server that runs under a name.
+// file returns an artifact of a server report.
 func file(name string) string {
 	return `{"digests":{"/opt/` + name + `":"` + digestOf(name) + `"},"creationTimestamp":1788990000}`
 }
@@ -63,16 +63,16 @@ func TestElementsOfTheLastReportAreRecognizedInAnyOrder(t *testing.T) {
 	t.Parallel()
 	s := startRecognizing(t, options{stoppedAt: time.Unix(1_790_000_000, 0)})
 	a, b, c := file("a"), file("b"), file("c")
-	s.sends("host", "server", files(a, b, c), createdText, false)
+	s.wantReport("host", "server", files(a, b, c), createdText, false)
 	for _, body := range []string{files(c, a, b), files(a, b, c), strings.ReplaceAll(files(b, c, a), "},{", "} ,\n {")} {
 		s.clock.advance(time.Minute)
 		before := evidence.Seconds(s.clock.read())
-		s.sends("host", "server", body, unchangedText, true)
+		s.wantReport("host", "server", body, unchangedText, true)
 		moved := *s.getEnvironment("host").LastReportedAt
 		if moved < before {
 			t.Errorf("the last report came at %f, not after %f", moved, before)
 		}
-		s.sends("host", "server", body, unchangedText, true)
+		s.wantReport("host", "server", body, unchangedText, true)
 		if again := *s.getEnvironment("host").LastReportedAt; again != moved {
 			t.Errorf("the time of the last report moved twice in a second, to %f", again)
 		}
@@ -86,29 +86,29 @@ func TestReportsWithOtherBytesAreDecoded(t *testing.T) {
 	t.Parallel()
 	s := startRecognizing(t, options{})
 	a, b := file("a"), file("b")
-	s.sends("host", "server", files(a, b), createdText, false)
+	s.wantReport("host", "server", files(a, b), createdText, false)
 	for _, same := range []string{
 		strings.Replace(files(a, b), "1788990000", "1788990001", 1),
 		strings.Replace(files(a, b), "{", `{"type":"server",`, 1),
 		strings.Replace(files(a, b), `"digests":`, `"digests": `, 1),
 	} {
-		s.sends("host", "server", same, unchangedText, false)
-		s.sends("host", "server", same, unchangedText, true)
+		s.wantReport("host", "server", same, unchangedText, false)
+		s.wantReport("host", "server", same, unchangedText, true)
 	}
-	// A repeated element is another instance, which makes no snapshot and another digest.
-	s.sends("host", "server", files(a, b, b), unchangedText, false)
-	s.sends("host", "server", files(b, a, b), unchangedText, true)
-	s.sends("host", "server", files(a, b, a), unchangedText, false)
-	s.sends("host", "server", files(a), createdText, false)
-	s.sends("host", "server", files(a, b), createdText, false)
+	// A repeated element is another instance: it makes no snapshot, but the digest of the report changes.
+	s.wantReport("host", "server", files(a, b, b), unchangedText, false)
+	s.wantReport("host", "server", files(b, a, b), unchangedText, true)
+	s.wantReport("host", "server", files(a, b, a), unchangedText, false)
+	s.wantReport("host", "server", files(a), createdText, false)
+	s.wantReport("host", "server", files(a, b), createdText, false)
 }
 
-func TestReportsThatAreNoneAreRefusedAfterOneWithTheirElements(t *testing.T) {
+func TestInvalidReportsWithKnownElementsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := startRecognizing(t, options{})
 	a, b := file("a"), file("b")
 	good := files(a, b)
-	s.sends("host", "server", good, createdText, false)
+	s.wantReport("host", "server", good, createdText, false)
 	for what, body := range map[string]string{
 		"no comma":           `{"artifacts":[` + a + b + `]}`,
 		"two commas":         `{"artifacts":[` + a + `,,` + b + `]}`,
@@ -126,7 +126,7 @@ func TestReportsThatAreNoneAreRefusedAfterOneWithTheirElements(t *testing.T) {
 			}
 		}
 	}
-	s.sends("host", "server", good, unchangedText, true)
+	s.wantReport("host", "server", good, unchangedText, true)
 }
 
 func TestRecognizedReportsNeedTheSameAccessAndEnvironment(t *testing.T) {
@@ -134,8 +134,8 @@ func TestRecognizedReportsNeedTheSameAccessAndEnvironment(t *testing.T) {
 	s := startRecognizing(t, options{})
 	body := files(file("a"))
 	path := "/api/v2" + s.environmentsPath() + "/host/report/server"
-	s.sends("host", "server", body, createdText, false)
-	s.sends("host", "server", body, unchangedText, true)
+	s.wantReport("host", "server", body, createdText, false)
+	s.wantReport("host", "server", body, unchangedText, true)
 	for key, want := range map[string]int{
 		snapshotterKey: http.StatusOK, readerKey: http.StatusForbidden, strangerKey: http.StatusForbidden, expiredKey: http.StatusUnauthorized,
 	} {
@@ -148,13 +148,13 @@ func TestRecognizedReportsNeedTheSameAccessAndEnvironment(t *testing.T) {
 	s.counted = s.recognized()
 
 	s.createEnvironment("other", evidence.Server)
-	s.sends("other", "server", body, createdText, false)
+	s.wantReport("other", "server", body, createdText, false)
 	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.public, []byte(`{"name":"host","type":"server","description":"d"}`))
 	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.public+"/host/report/server", []byte(body))
 	s.archiveEnvironment("host")
 	s.report(http.StatusNotFound, "host", "server", body)
 	if s.recognized() != s.counted {
-		t.Error("a report was recognized that another environment was sent")
+		t.Error("a report to another environment was recognized")
 	}
 }
 
@@ -163,19 +163,19 @@ func TestOperationsDoNotShareReports(t *testing.T) {
 	s := startRecognizing(t, options{})
 	s.createEnvironment("functions", evidence.Lambda)
 	body := files(file("a"))
-	s.sends("functions", "lambda", body, createdText, false)
-	s.sends("functions", "serverless", body, unchangedText, false)
-	s.sends("functions", "serverless", body, unchangedText, true)
-	s.sends("functions", "lambda", body, unchangedText, false)
+	s.wantReport("functions", "lambda", body, createdText, false)
+	s.wantReport("functions", "serverless", body, unchangedText, false)
+	s.wantReport("functions", "serverless", body, unchangedText, true)
+	s.wantReport("functions", "lambda", body, unchangedText, false)
 }
 
-func TestReportBeforeTheLastIsNotTakenForUnchanged(t *testing.T) {
+func TestReportBeforeTheLastIsNotRecognized(t *testing.T) {
 	t.Parallel()
 	s := startRecognizing(t, options{})
 	a, b := file("a"), file("b")
-	s.sends("host", "server", files(a), createdText, false)
-	s.sends("host", "server", files(a), unchangedText, true)
-	// Another process is sent the next one, of which this one does not know.
+	s.wantReport("host", "server", files(a), createdText, false)
+	s.wantReport("host", "server", files(a), unchangedText, true)
+	// Another process accepts the next report, and this process does not know of it.
 	store, environment := s.Process.Store, s.environmentID("host")
 	other := reports.NewIntake(store, noQueue{}, noQueue{}, s.clock.read, 0)
 	_, err := other.Accept(t.Context(), reports.Submission{
@@ -183,14 +183,14 @@ func TestReportBeforeTheLastIsNotTakenForUnchanged(t *testing.T) {
 		Report: snapshot.Canonical(evidence.Server, []snapshot.Instance{{Digests: map[string]string{"/opt/b": digestOf("b")}, CreatedAt: 1_788_990_000}}),
 	})
 	s.must(err)
-	s.sends("host", "server", files(a), createdText, false)
-	s.sends("host", "server", files(b), createdText, false)
+	s.wantReport("host", "server", files(a), createdText, false)
+	s.wantReport("host", "server", files(b), createdText, false)
 	if got := s.getSnapshot("host", "-1"); got.Index != 4 {
 		t.Errorf("there are %d snapshots", got.Index)
 	}
 }
 
-// noQueue hands no report to a worker: it waits until one looks by itself.
+// noQueue dispatches nothing: a report waits until a worker scans for it.
 type noQueue struct{}
 
 func (noQueue) Dispatch(context.Context, *job.Kind, string, int64) {}
@@ -203,15 +203,15 @@ func TestRecognizedReportIsEvaluatedAgainOnceFactsHaveChanged(t *testing.T) {
 	t.Parallel()
 	s := startRecognizing(t, options{})
 	body := files(file("a"))
-	s.sends("host", "server", body, createdText, false)
-	s.sends("host", "server", body, unchangedText, true)
+	s.wantReport("host", "server", body, createdText, false)
+	s.wantReport("host", "server", body, unchangedText, true)
 	s.must(s.Process.Store.Generations.Bump(t.Context(), s.orgID()))
-	s.sends("host", "server", body, unchangedText, false)
-	s.sends("host", "server", body, unchangedText, true)
+	s.wantReport("host", "server", body, unchangedText, false)
+	s.wantReport("host", "server", body, unchangedText, true)
 	s.createFlow("shop")
 	s.reportArtifact("shop", "trail", "app", digestOf("a"), commitOf("a"))
-	s.sends("host", "server", body, createdText, false)
-	s.sends("host", "server", body, unchangedText, true)
+	s.wantReport("host", "server", body, createdText, false)
+	s.wantReport("host", "server", body, unchangedText, true)
 }
 
 func TestReportsAreRecognizedAgainAfterARestart(t *testing.T) {
@@ -220,10 +220,10 @@ func TestReportsAreRecognizedAgainAfterARestart(t *testing.T) {
 	body := files(file("a"))
 	t.Run("before", func(t *testing.T) {
 		s := startRecognizing(t, options{data: data})
-		s.sends("host", "server", body, createdText, false)
-		s.sends("host", "server", body, unchangedText, true)
+		s.wantReport("host", "server", body, createdText, false)
+		s.wantReport("host", "server", body, unchangedText, true)
 	})
 	s := &recognizing{service: start(t, options{data: data})}
-	s.sends("host", "server", body, unchangedText, false)
-	s.sends("host", "server", body, unchangedText, true)
+	s.wantReport("host", "server", body, unchangedText, false)
+	s.wantReport("host", "server", body, unchangedText, true)
 }

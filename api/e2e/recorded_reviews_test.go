@@ -16,8 +16,8 @@ import (
 
 const reviewsFolder = "testdata/reviews"
 
-// recorded returns the address of a service. With ATTESTRY_TEST_UPDATE it is that of a proxy, which writes what Kubernetes
-// asks to files.
+// recorded returns the address of a service or, with ATTESTRY_TEST_UPDATE, that of a proxy that writes the reviews of
+// Kubernetes to files.
 func recorded(t *testing.T, address string) string {
 	t.Helper()
 	if os.Getenv("ATTESTRY_TEST_UPDATE") == "" {
@@ -49,7 +49,7 @@ func recorded(t *testing.T, address string) string {
 	return proxy.URL
 }
 
-// record writes a review to a file that is named for what it is about.
+// record writes a review to a file that is named after its kind, operation and image.
 func record(t *testing.T, body []byte) {
 	var review struct {
 		Kind    string                                  `json:"kind"`
@@ -95,7 +95,7 @@ func record(t *testing.T, body []byte) {
 	}
 }
 
-// recordedVerdicts tells of each file whether what it asks for is admitted where provenance is required.
+// recordedVerdicts says for each file whether the review is allowed where provenance is required.
 var recordedVerdicts = map[string]bool{
 	"CronJob-create-known": true, "CronJob-create-unknown": false,
 	"DaemonSet-create-known": true, "DaemonSet-create-unknown": false,
@@ -109,7 +109,7 @@ var recordedVerdicts = map[string]bool{
 	"StatefulSet-create-known": true, "StatefulSet-create-unknown": false,
 }
 
-// TestRecordedReviewsAreDecided sends what an API server of Kubernetes has asked in TestKubernetesAsksBeforeItStartsAnything.
+// TestRecordedReviewsAreDecided sends the reviews that were recorded by TestKubernetesAdmissionWorksAsDocumented.
 func TestRecordedReviewsAreDecided(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)

@@ -22,8 +22,8 @@ import (
 	worker "attestry/worker/server"
 )
 
-// The variables of the environment that turn this test binary into a worker process with the
-// settings of the first, which is killed when it is about to make the n-th write to a collection.
+// Environment variables that turn this test binary into a worker process with the settings of the service. It is killed
+// before the n-th write to a collection.
 const (
 	dyingWorker    = "ATTESTRY_TEST_DYING_WORKER"
 	fatalWrite     = "ATTESTRY_TEST_FATAL_WRITE"
@@ -101,7 +101,7 @@ func TestOneProcessNeedsNoRedisForItsTasks(t *testing.T) {
 	s.awaitSnapshot("host")
 }
 
-// awaitTask waits until the dispatcher has enqueued something.
+// awaitTask waits until the dispatcher has enqueued a task.
 func (s *service) awaitTask() {
 	s.t.Helper()
 	eventually(s.t, "the task is enqueued", func() bool {
@@ -140,8 +140,8 @@ func startRedis(t *testing.T) string {
 	return "redis://" + server.Addr()
 }
 
-// runDyingWorker runs a worker process until it is killed at its n-th write to a collection. The
-// service stops meanwhile if its database is a folder of Pebble, which one process uses at a time.
+// runDyingWorker runs a worker process until it is killed before its n-th write to a collection. With Pebble, which
+// only one process can open, the service is stopped meanwhile.
 func (s *service) runDyingWorker(collection string, n int) {
 	s.t.Helper()
 	work := func() { s.workUntilKilled(collection, n) }

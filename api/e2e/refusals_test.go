@@ -63,7 +63,7 @@ func (s *service) assertNothingStored(environment string) {
 	}
 }
 
-func TestKeysDecideWhoMayDoWhat(t *testing.T) {
+func TestAccessDependsOnTheKey(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("host", evidence.Server)

@@ -19,7 +19,7 @@ func wantRepeated(t *testing.T, got answer, at, key string) {
 	}
 }
 
-// TestKeysThatAreGivenTwiceAreRefused sends JSON of which decoders would take one of two values.
+// TestKeysThatAreGivenTwiceAreRefused sends JSON with repeated keys, of which decoders would use one value.
 func TestKeysThatAreGivenTwiceAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
@@ -56,7 +56,7 @@ func TestKeysThatAreGivenTwiceAreRefused(t *testing.T) {
 	wantRepeated(t, s.deliver("sonar", s.hookUID("sonar").Reveal(), sign(body), body), "qualityGate", "qualityGate")
 }
 
-// TestKeysOfAnotherCaseDoNotCount sends members that encoding/json would take for those that they resemble.
+// TestKeysOfAnotherCaseDoNotCount sends keys that encoding/json would match because it ignores case.
 func TestKeysOfAnotherCaseDoNotCount(t *testing.T) {
 	t.Parallel()
 	s := share(t)

@@ -14,13 +14,13 @@ import (
 	"attestry/scripts/fixturestest"
 )
 
-// report sends a report of the given type and insists on the answer's status.
+// report sends a report of the given type and checks the status of the answer.
 func (s *service) report(status int, environment, kind, body string) answer {
 	s.t.Helper()
 	return s.want(status, http.MethodPut, s.environmentsPath()+"/"+environment+"/report/"+kind, []byte(body))
 }
 
-// runningNamed returns the artifacts of a name that run.
+// runningNamed returns the running artifacts with a name.
 func (b snapshotBody) runningNamed(name string) []map[string]any {
 	var found []map[string]any
 	for _, artifact := range b.Artifacts {
@@ -31,7 +31,7 @@ func (b snapshotBody) runningNamed(name string) []map[string]any {
 	return found
 }
 
-// fingerprints are those that run, by name.
+// fingerprints returns the fingerprints of the running artifacts, by name.
 func (b snapshotBody) fingerprints() map[string]string {
 	running := map[string]string{}
 	for _, artifact := range b.Artifacts {
@@ -42,13 +42,13 @@ func (b snapshotBody) fingerprints() map[string]string {
 	return running
 }
 
-// reportOf is a report of one artifact, with further members of it as JSON.
+// reportOf returns a report of one artifact, with further members as JSON.
 func reportOf(digests, members string) string {
 	return `{"artifacts":[{"digests":` + digests + `,"creationTimestamp":1632122962` + members + `}]}`
 }
 
-// reportType is an operation that takes reports: the type of environments that take them,
-// members of an artifact beside those of all types, and the contexts that snapshots show.
+// reportType is an operation that accepts reports, with the type of its environments, the members that only its
+// artifacts have, and the contexts that snapshots show.
 type reportType struct {
 	name, kind  string
 	environment evidence.EnvironmentType
@@ -81,7 +81,7 @@ var reportTypes = []reportType{
 	{"serverless-cloud-run", "serverless", evidence.CloudRun, "", map[string]any{"ecs_context": nil}},
 }
 
-func TestEveryTypeOfReportShowsWhatRunsAndItsContext(t *testing.T) {
+func TestEveryTypeOfReportShowsArtifactsAndTheirContext(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
 	for _, c := range reportTypes {
@@ -141,10 +141,10 @@ func TestEnvironmentsTakeOnlyReportsOfTheirType(t *testing.T) {
 	s.createEnvironment("logical", evidence.LogicalType)
 	for _, c := range reportTypes {
 		for _, kind := range append(types, evidence.LogicalType) {
-			taken := slices.ContainsFunc(reportTypes, func(other reportType) bool {
+			accepted := slices.ContainsFunc(reportTypes, func(other reportType) bool {
 				return other.kind == c.kind && other.environment == kind
 			})
-			if taken {
+			if accepted {
 				continue
 			}
 			t.Run(c.name+" to "+string(kind), func(t *testing.T) {
@@ -223,7 +223,7 @@ func ecsTask(image, digest string, at int64) string {
 
 func ecsReport(tasks ...string) string { return `{"artifacts":[` + strings.Join(tasks, ",") + `]}` }
 
-func TestUnknownDigestOfWhatNeverRanIsLeftOut(t *testing.T) {
+func TestUnknownDigestOfANewNameIsOmitted(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	for kind, c := range map[string]struct {
@@ -271,10 +271,10 @@ func TestUnknownDigestTakesOverTheLatestFingerprintOfItsName(t *testing.T) {
 		{"one known beside one unknown", 200, ecsReport(ecsTask("web", "", 6), ecsTask("web", b, 7)), map[string]string{"web": b}},
 		{"another name is known", 201, ecsReport(ecsTask("web", "", 8), ecsTask("api", a, 8)), map[string]string{"web": b, "api": a}},
 		{"both unknown", 200, ecsReport(ecsTask("web", "", 9), ecsTask("api", "", 9)), map[string]string{"web": b, "api": a}},
-		{"both unknown beside a stranger", 200, ecsReport(ecsTask("web", "", 9), ecsTask("api", "", 9), ecsTask("new", "", 9)),
+		{"both unknown beside a new name", 200, ecsReport(ecsTask("web", "", 9), ecsTask("api", "", 9), ecsTask("new", "", 9)),
 			map[string]string{"web": b, "api": a}},
 		{"one is gone", 201, ecsReport(ecsTask("web", "", 10)), map[string]string{"web": b}},
-		{"what is gone is forgotten", 200, ecsReport(ecsTask("web", "", 11), ecsTask("api", "", 11)), map[string]string{"web": b}},
+		{"unknown after it exited", 200, ecsReport(ecsTask("web", "", 11), ecsTask("api", "", 11)), map[string]string{"web": b}},
 	} {
 		t.Run(step.what, func(t *testing.T) {
 			s := s.in(t)

@@ -110,8 +110,7 @@ func TestRepoOfAnAmbiguousNameNeedsItsProvider(t *testing.T) {
 			}
 		})
 	}
-	// At one provider, the name has passed on to the newest repository, also when an
-	// older one is reported after it.
+	// Within a provider the name refers to the newest repository, also when an older one is reported after it.
 	s.clock.advance(time.Hour)
 	successor := s.reportRepo(s.org, "acme/cli", "github", "2", "")
 	s.clock.advance(time.Hour)
@@ -119,14 +118,14 @@ func TestRepoOfAnAmbiguousNameNeedsItsProvider(t *testing.T) {
 	if got := lookup(t, s.read("/repos/"+s.org+"/acme/cli?provider=github"), "id"); got != successor {
 		t.Errorf("got %v, want %s", got, successor)
 	}
-	// Renamed at the provider, it stays the same repository.
+	// A repository that is renamed at its provider stays the same repository.
 	if renamed := s.reportRepo(s.org, "acme/client", "gitlab", "1", ""); renamed != gitlab {
 		t.Errorf("renamed, it is %s, not %s", renamed, gitlab)
 	}
 	s.want(http.StatusNotFound, http.MethodGet, "/repos/"+s.org+"/acme/cli?provider=gitlab", nil)
 }
 
-func TestOperationsByRepoNameRefuseANameThatSeveralHave(t *testing.T) {
+func TestOperationsRefuseAmbiguousRepoNames(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{})
 	s.createEnvironment("prod", evidence.Server)
@@ -172,11 +171,11 @@ func TestOperationsByRepoNameRefuseANameThatSeveralHave(t *testing.T) {
 	}
 }
 
-func TestReportWithoutAProviderJoinsTheRepoThatIsKnown(t *testing.T) {
+func TestReportWithoutAProviderJoinsTheKnownRepo(t *testing.T) {
 	t.Parallel()
 	for name, order := range map[string][2]string{
-		"told first": {`,"provider":"github"`, ""},
-		"told later": {"", `,"provider":"github"`},
+		"provider in the first report": {`,"provider":"github"`, ""},
+		"provider in a later report":   {"", `,"provider":"github"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := share(t)
@@ -261,7 +260,6 @@ func TestBadFiltersOfReposAreNamed(t *testing.T) {
 	s := share(t)
 	wantMessage(t, s.want(http.StatusBadRequest, http.MethodGet, "/repos/"+s.org+"?name=a&search=b", nil),
 		"Specify either 'name' or 'search', not both")
-
 }
 
 func TestFilterOptionsHonourAllFiltersButTheirOwn(t *testing.T) {

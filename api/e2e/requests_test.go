@@ -18,8 +18,7 @@ type answer struct {
 	body   []byte
 }
 
-// do sends a request and checks that the answer is one that the OpenAPI document
-// describes.
+// do sends a request and checks that the answer is one that the OpenAPI document describes.
 func (s *service) do(method, path, key string, body []byte) answer {
 	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), method, s.URL+path, bytes.NewReader(body))
@@ -56,7 +55,7 @@ func (s *service) exchange(request *http.Request) answer {
 	return answer{status: response.StatusCode, header: response.Header, body: content}
 }
 
-// want sends a request as an administrator, which must be answered with the status.
+// want sends a request as an administrator and checks the status of the answer.
 func (s *service) want(status int, method, path string, body []byte) answer {
 	s.t.Helper()
 	got := s.do(method, "/api/v2"+path, adminKey, body)
@@ -74,7 +73,7 @@ func (a answer) text(t *testing.T) string {
 	return text
 }
 
-// value decodes an answer whatever it holds.
+// value decodes an answer of any shape.
 func (a answer) value(t *testing.T) any {
 	t.Helper()
 	var value any
@@ -124,8 +123,7 @@ func wantMessage(t *testing.T, got answer, want string) {
 	}
 }
 
-// wantProblem checks the status, the message and the locations of an error. errors is nil
-// where only the message is told.
+// wantProblem checks the status, the message and the locations of an error. errors is nil if it has no locations.
 func wantProblem(t *testing.T, got answer, status int, message string, errors map[string]string) {
 	t.Helper()
 	gotMessage, gotErrors := got.problem(t)
@@ -149,7 +147,7 @@ type part struct {
 	content                      []byte
 }
 
-// form sends a form: the data under a name first, unless that is empty, then files.
+// form sends a multipart form: first the data in the field of a name, unless that is empty, then the files.
 func (s *service) form(method, path, key, name, data string, files ...part) answer {
 	s.t.Helper()
 	var body bytes.Buffer
@@ -180,8 +178,7 @@ func (s *service) sendForm(method, path, key, contentType string, body io.Reader
 	return s.exchange(request)
 }
 
-// wantForm sends a form with data_json as an administrator, which must be answered with
-// the status.
+// wantForm sends a form with data_json as an administrator and checks the status of the answer.
 func (s *service) wantForm(status int, method, path, data string, files ...part) answer {
 	s.t.Helper()
 	got := s.form(method, path, adminKey, "data_json", data, files...)

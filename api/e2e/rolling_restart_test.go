@@ -39,7 +39,7 @@ http {
 `
 )
 
-// child is a process that is told to stop, and can be started again.
+// child is a process that can be stopped and started again.
 type child struct {
 	t       *testing.T
 	address string
@@ -103,7 +103,7 @@ type balanced struct {
 	client    *clienttest.Client
 }
 
-// startBalanced starts what the site of nginx describes, at other addresses.
+// startBalanced starts the processes that the nginx site describes, at free addresses.
 func startBalanced(t *testing.T, nginx string) *balanced {
 	t.Helper()
 	content, err := os.ReadFile(nginxSite)
@@ -146,8 +146,8 @@ func startBalanced(t *testing.T, nginx string) *balanced {
 	return b
 }
 
-// TestProcessesBehindNginxRestartWithoutAFailedRequest restarts one process after the other while clients send requests,
-// of which nginx repeats none that was sent and may have been recorded.
+// TestProcessesBehindNginxRestartWithoutAFailedRequest restarts one process after the other while clients send
+// requests. nginx does not repeat requests that were sent and may have been recorded.
 func TestProcessesBehindNginxRestartWithoutAFailedRequest(t *testing.T) {
 	nginx := os.Getenv("ATTESTRY_TEST_NGINX")
 	if nginx == "" || testRedis == "" || testMongoDB == "" || testS3 == "" {
@@ -184,7 +184,7 @@ func TestProcessesBehindNginxRestartWithoutAFailedRequest(t *testing.T) {
 		before := answered.Load()
 		p.stop()
 		p.start()
-		eventually(t, "nginx sends it requests again, so that the other one may be stopped", p.recordsAttestations)
+		eventually(t, "nginx sends requests to the restarted process", p.recordsAttestations)
 		if n := answered.Load() - before; n < 100 {
 			t.Errorf("%d requests were answered meanwhile", n)
 		}
@@ -197,8 +197,8 @@ func TestProcessesBehindNginxRestartWithoutAFailedRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range b.processes {
-		taken := `upstream server temporarily disabled while reading response header from upstream.* upstream: "http://` + p.address + `/ready"`
-		if !regexp.MustCompile(taken).Match(log) {
+		disabled := `upstream server temporarily disabled while reading response header from upstream.* upstream: "http://` + p.address + `/ready"`
+		if !regexp.MustCompile(disabled).Match(log) {
 			t.Errorf("nginx did not take %s out because it was not ready", p.address)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"attestry/storage"
 )
 
-// search returns the artifacts that a search finds and, in a line, what it resolves to.
+// search returns the artifacts that a search finds and, as one line, what it resolves to.
 func (s *service) search(value string) (artifacts any, resolved string) {
 	s.t.Helper()
 	found := s.read("/search/" + s.org + "/sha/" + value)
@@ -72,7 +72,7 @@ func TestSearchFindsArtifactsByFingerprintAndCommit(t *testing.T) {
 	}
 }
 
-func TestSearchFindsWhatRunsWithoutProvenance(t *testing.T) {
+func TestSearchFindsRunningArtifactsWithoutProvenance(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	known, unknown := evidence.HashAPIKey("web"), evidence.HashAPIKey("intruder")
@@ -80,8 +80,8 @@ func TestSearchFindsWhatRunsWithoutProvenance(t *testing.T) {
 	s.createEnvironment("prod", evidence.Server)
 	s.reportServer("prod", "web", "intruder")
 	var found any
-	// A worker records what has begun to run after the report is answered.
-	eventually(t, "what runs is found", func() bool {
+	// A worker records running artifacts after the report is answered.
+	eventually(t, "the running artifact is found", func() bool {
 		return s.do(http.MethodGet, "/api/v2/search/"+s.org+"/sha/"+unknown[:10], adminKey, nil).status == http.StatusOK
 	})
 	artifacts, resolved := s.search(unknown[:10])
@@ -127,7 +127,6 @@ func TestBadSearchesAreRefused(t *testing.T) {
 	if artifacts, _ := s.search("abcde1"); len(artifacts.([]any)) != 16 {
 		t.Errorf("%d found", len(artifacts.([]any)))
 	}
-
 }
 
 // commandCounter records which collections of evidence a service reads.
@@ -142,7 +141,7 @@ func (c *commandCounter) wrap(docs storage.Documents) storage.Documents {
 	return c
 }
 
-// take returns what was read since it was last called.
+// take returns the reads since the last call.
 func (c *commandCounter) take() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -21,14 +21,14 @@ import (
 	"attestry/storage"
 )
 
-// madeKey matches keys that the service makes.
+// madeKey matches keys that the service generates.
 var madeKey = regexp.MustCompile(evidence.APIKeyPattern)
 
 // signingSecret matches the signing secrets of webhooks.
 var signingSecret = regexp.MustCompile(`whsec_[A-Za-z0-9+/]{43}=`)
 
-// secretTexts are all keys and tokens that a service was called with or has issued. None of them
-// may be found in its log, its errors, its documents or its objects.
+// secretTexts are all keys and tokens that a service was called with or has issued. None of them may be in its log, its
+// errors, its documents or its objects.
 type secretTexts struct {
 	mu    sync.Mutex
 	texts map[string]bool
@@ -36,7 +36,7 @@ type secretTexts struct {
 
 func newSecretTexts() *secretTexts { return &secretTexts{texts: map[string]bool{}} }
 
-// add takes a secret, unless it is so short that it may be found by chance.
+// add adds a secret unless it is so short that it may occur by chance.
 func (s *secretTexts) add(secret string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +51,7 @@ func (s *secretTexts) all() []string {
 	return slices.Sorted(maps.Keys(s.texts))
 }
 
-// addSent takes what a request is authorized by.
+// addSent adds the credentials of an Authorization header.
 func (s *secretTexts) addSent(authorization string) {
 	scheme, credentials, _ := strings.Cut(authorization, " ")
 	if decoded, err := base64.StdEncoding.DecodeString(credentials); scheme == "Basic" && err == nil {
@@ -60,18 +60,19 @@ func (s *secretTexts) addSent(authorization string) {
 	s.add(credentials)
 }
 
-// issuesKeys reports whether the answer to a request shows a key.
+// issuesKeys reports whether the answer to a request contains a key.
 func issuesKeys(request *http.Request) bool {
 	path := request.URL.Path
 	return request.Method == http.MethodPost && (strings.HasSuffix(path, "/api-keys") || strings.HasSuffix(path, "/rotate"))
 }
 
-// rotatesSecret reports whether the answer to a request shows a signing secret.
+// rotatesSecret reports whether the answer to a request contains a signing secret.
 func rotatesSecret(request *http.Request) bool {
 	return request.Method == http.MethodPost && strings.HasSuffix(request.URL.Path, "/secret")
 }
 
-// checkSecrets takes the key that an answer issues, and fails if one shows in another answer.
+// checkSecrets adds the key or invitation that an answer issues. It fails if any other answer contains a key or a
+// signing secret, or if an error contains a known secret.
 func (s *service) checkSecrets(request *http.Request, status int, body []byte) {
 	s.t.Helper()
 	s.secrets.addSent(request.Header.Get("Authorization"))
@@ -101,8 +102,8 @@ func (s *service) checkSecrets(request *http.Request, status int, body []byte) {
 	}
 }
 
-// findSecrets returns an error for every secret in the log, the documents and the objects of a
-// service, and for every hash of one in the log.
+// findSecrets returns an error for every secret in the log, the documents and the objects of a service, and for every
+// hash of one in the log.
 func (s *service) findSecrets(ctx context.Context) error {
 	secrets := append(s.secrets.all(), hookUIDPart)
 	var faults []error

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// separated is the policy that asks for the separation of duties in each decision on R-1.
+// separated is a policy that requires separation of duties for each decision on R-1.
 const separated = policyHead + "artifacts:\n  attestations:\n    - {type: decision, for_control: R-1, separation_of_duties: true}\n"
 
-// decideAs records a decision on a trail by somebody's key.
+// decideAs records a decision on a trail with a key.
 func (s *service) decideAs(key, trail, members string) {
 	s.t.Helper()
 	got := s.form(http.MethodPost, "/attestations/"+s.org+"/build/trail/"+trail+"/system", key, "data_json", fmt.Sprintf(
@@ -20,7 +20,7 @@ func (s *service) decideAs(key, trail, members string) {
 	}
 }
 
-func TestWhoDecidesNeitherWroteNorApproved(t *testing.T) {
+func TestDecidersMustNotBeAuthorsOrApprovers(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
 	s.createControl("R-1")
@@ -37,18 +37,18 @@ func TestWhoDecidesNeitherWroteNorApproved(t *testing.T) {
 		key, members   string
 		says           string // "" if it passes
 	}{
-		"a person who did neither":              {pulls: []pull{approved}, key: adminKey},
-		"a person who wrote it":                 {pulls: []pull{approved}, key: adminKey, people: "{name: ada, accounts: [administrator]}", says: "ada decided, and wrote the code"},
-		"a person who approved it":              {pulls: []pull{approved}, key: adminKey, people: "{name: Grace Hopper, accounts: [administrator, grace]}", says: "Grace Hopper decided, and approved the code"},
-		"a service account":                     {pulls: []pull{approved}, key: robot.Key, says: "it is not known who decided"},
-		"a service account for somebody":        {pulls: []pull{approved}, key: robot.Key, members: `,"annotations":{"decided_by":"eve"}`},
-		"a service account for an approver":     {pulls: []pull{approved}, key: robot.Key, members: `,"annotations":{"decided_by":"Grace"}`, says: "Grace decided, and approved the code"},
-		"a person who names another":            {pulls: []pull{approved}, key: adminKey, people: "{name: ada, accounts: [administrator]}", members: `,"annotations":{"decided_by":"eve"}`, says: "ada decided"},
-		"without a pull request":                {key: adminKey, says: "it is not known who wrote and who approved the code"},
-		"with one that nobody approved":         {pulls: []pull{{author: "ada", commits: []string{"ada 10"}}}, key: adminKey, says: "it is not known who wrote and who approved"},
-		"with one of an unknown author":         {pulls: []pull{{author: "ada", commits: []string{"- 10"}}}, key: adminKey, says: "it is not known who wrote commit"},
-		"of a machine account":                  {author: "renovate[bot]", key: adminKey},
-		"of a machine account, by the approver": {author: "renovate[bot]", pulls: []pull{approved}, key: robot.Key, members: `,"annotations":{"decided_by":"grace"}`, says: "grace decided, and approved the code"},
+		"a person who did neither":                               {pulls: []pull{approved}, key: adminKey},
+		"a person who wrote it":                                  {pulls: []pull{approved}, key: adminKey, people: "{name: ada, accounts: [administrator]}", says: "ada decided, and wrote the code"},
+		"a person who approved it":                               {pulls: []pull{approved}, key: adminKey, people: "{name: Grace Hopper, accounts: [administrator, grace]}", says: "Grace Hopper decided, and approved the code"},
+		"a service account":                                      {pulls: []pull{approved}, key: robot.Key, says: "it is not known who decided"},
+		"a service account for somebody":                         {pulls: []pull{approved}, key: robot.Key, members: `,"annotations":{"decided_by":"eve"}`},
+		"a service account for an approver":                      {pulls: []pull{approved}, key: robot.Key, members: `,"annotations":{"decided_by":"Grace"}`, says: "Grace decided, and approved the code"},
+		"a person who names another":                             {pulls: []pull{approved}, key: adminKey, people: "{name: ada, accounts: [administrator]}", members: `,"annotations":{"decided_by":"eve"}`, says: "ada decided"},
+		"without a pull request":                                 {key: adminKey, says: "it is not known who wrote and who approved the code"},
+		"a pull request without approval":                        {pulls: []pull{{author: "ada", commits: []string{"ada 10"}}}, key: adminKey, says: "it is not known who wrote and who approved"},
+		"a pull request of an unknown author":                    {pulls: []pull{{author: "ada", commits: []string{"- 10"}}}, key: adminKey, says: "it is not known who wrote commit"},
+		"a commit of a machine account":                          {author: "renovate[bot]", key: adminKey},
+		"a commit of a machine account, decided by the approver": {author: "renovate[bot]", pulls: []pull{approved}, key: robot.Key, members: `,"annotations":{"decided_by":"grace"}`, says: "grace decided, and approved the code"},
 	} {
 		number++
 		trail, fingerprint := fmt.Sprint("t", number), padHex(fmt.Sprintf("%x", 0xb0000+number), 64)
@@ -65,7 +65,7 @@ func TestWhoDecidesNeitherWroteNorApproved(t *testing.T) {
 			passes, why := s.fourEyes(fingerprint)
 			remedied := strings.Contains(why, "Whoever decides must have neither written nor approved the code.")
 			if passes != (c.says == "") || passes == remedied || !strings.Contains(why, c.says) || !passes && !strings.Contains(why, "is non-compliant: "+c.says) {
-				t.Errorf("it comes to %t: %s", passes, why)
+				t.Errorf("the verdict is %t: %s", passes, why)
 			}
 			got := s.get(http.MethodGet, "/trails/"+s.org+"/build/"+trail+"/audit_package")
 			if result := verifyCompressed(t, got.body); len(result.Findings) > 0 {
@@ -88,7 +88,7 @@ func TestWhoDecidesNeitherWroteNorApproved(t *testing.T) {
 	}
 }
 
-func TestPoliciesAskForTheSeparationOfDutiesWithoutAControl(t *testing.T) {
+func TestPoliciesRequireSeparationOfDutiesWithoutAControl(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
 	s.createFlow("build")
@@ -101,18 +101,18 @@ func TestPoliciesAskForTheSeparationOfDutiesWithoutAControl(t *testing.T) {
 		s.pullRequests("t", pull{author: "ada", commits: []string{"ada 10"}, approvals: []string{approver + " APPROVED 20"}})
 		s.decideAs(adminKey, "t", "")
 		if passes, why := s.fourEyes(cliFingerprint); passes != (approver == "grace") || !strings.Contains(why, says) {
-			t.Errorf("approved by %s it comes to %t: %s", approver, passes, why)
+			t.Errorf("approved by %s, the verdict is %t: %s", approver, passes, why)
 		}
 	}
 }
 
-func TestTemplatesAskForTheSeparationOfDuties(t *testing.T) {
+func TestTemplatesRequireSeparationOfDuties(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
 	s.createFlow("build", yamlFile("version: 1\ntrail:\n  attestations:\n    - {name: go, type: decision, separation_of_duties: true}\n"))
 	s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/build", fmt.Sprintf(
 		`{"name":"t","git_commit_info":{"sha1":%q,"message":"m","author":"Ada <ada@example.com>","branch":"main","timestamp":5}}`, trailCommit))
-	stands := func(status, lack string) {
+	wantTrail := func(status, lack string) {
 		t.Helper()
 		trail := s.read("/trails/" + s.org + "/build/t")
 		found := lookup(t, trail, "compliance_status", "attestations_statuses").([]any)
@@ -121,11 +121,11 @@ func TestTemplatesAskForTheSeparationOfDuties(t *testing.T) {
 		}
 	}
 	s.decideAs(adminKey, "t", "")
-	stands("NON-COMPLIANT", "it is not known who wrote and who approved the code")
+	wantTrail("NON-COMPLIANT", "it is not known who wrote and who approved the code")
 	s.pullRequests("t", pull{author: "ada", commits: []string{"ada 10"}, approvals: []string{"administrator APPROVED 20"}})
-	stands("NON-COMPLIANT", "administrator decided, and approved the code")
+	wantTrail("NON-COMPLIANT", "administrator decided, and approved the code")
 	s.pullRequests("t", pull{author: "ada", commits: []string{"ada 10"}, approvals: []string{"grace APPROVED 20"}})
-	stands("COMPLIANT", "<nil>")
+	wantTrail("COMPLIANT", "<nil>")
 	s.signedIn(adminKey).wantPage(http.StatusOK, "/"+s.org+"/flows/build", "decision</bdi>, by who neither wrote nor approved the code")
 	got := s.form(http.MethodPut, "/flows/"+s.org+"/template_file", adminKey, "data_json", `{"name":"x","description":""}`, yamlFile("version: 1\ntrail:\n  attestations:\n    - {name: a, type: junit, separation_of_duties: true}\n"))
 	if got.status != http.StatusBadRequest || !strings.Contains(string(got.body), "separation_of_duties needs the type 'decision'") {
@@ -133,7 +133,7 @@ func TestTemplatesAskForTheSeparationOfDuties(t *testing.T) {
 	}
 }
 
-func TestPackagesShowForgedPartsOfPeople(t *testing.T) {
+func TestPackagesShowForgedParticipants(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
 	s.createFlow("build")
@@ -141,12 +141,12 @@ func TestPackagesShowForgedPartsOfPeople(t *testing.T) {
 	s.pullRequests("t", pull{author: "ada", commits: []string{"ada 10"}, approvals: []string{"grace APPROVED 20"}})
 	s.decideAs(adminKey, "t", "")
 	body := s.get(http.MethodGet, "/trails/"+s.org+"/build/t/audit_package").body
-	for said, forged := range map[string]string{"decided administrator": "decided eve", "approved grace": "approved joan"} {
+	for original, forged := range map[string]string{"decided administrator": "decided eve", "approved grace": "approved joan"} {
 		found := fmt.Sprint(verifyPackage(t, alterPackage(t, body, func(_ string, content []byte) []byte {
-			return []byte(strings.ReplaceAll(string(content), said, forged))
+			return []byte(strings.ReplaceAll(string(content), original, forged))
 		})).Findings)
 		if !strings.Contains(found, "who it says wrote, approved or decided does not follow from the rest of it") {
-			t.Errorf("%s instead of %s is found as %s", forged, said, found)
+			t.Errorf("%s instead of %s is found as %s", forged, original, found)
 		}
 	}
 }

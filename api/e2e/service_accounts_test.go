@@ -70,7 +70,7 @@ func TestAServiceAccountIsCreatedChangedAndDeleted(t *testing.T) {
 	}
 }
 
-func TestServiceAccountsThatCannotBe(t *testing.T) {
+func TestInvalidServiceAccountsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.want(http.StatusCreated, http.MethodPost, s.accountPath(""), []byte(`{"name":"taken"}`))
@@ -92,7 +92,7 @@ func TestServiceAccountsThatCannotBe(t *testing.T) {
 		"Organization 'administrator' is personal and cannot have service accounts", nil)
 }
 
-func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
+func TestUsersCannotGrantMoreThanTheyHave(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
 	create := func(key, name, privilege string) answer {
@@ -126,11 +126,10 @@ func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
 	} {
 		wantProblem(t, s.do(c.method, "/api/v2"+s.accountPath(c.path), memberKey, []byte(c.body)), http.StatusForbidden, noPermission, nil)
 	}
-	// An account that was raised above its creator is the creator's no more: a key of it would
-	// give the creator what an administrator has.
+	// The creator cannot manage an account with a higher privilege: a key of it would give the creator that privilege.
 	s.want(http.StatusOK, http.MethodPatch, s.accountPath("/own"), []byte(`{"privilege":"admin"}`))
 	wantProblem(t, s.do(http.MethodPost, "/api/v2"+s.accountPath("/own")+"/api-keys", memberKey, []byte(`{"description":"up"}`)), http.StatusForbidden, noPermission, nil)
-	// A service account manages those that it has created.
+	// A service account manages the accounts that it has created.
 	_, robot := s.issue("/account-3", memberKey, `{"description":"robot"}`)
 	if got := create(robot, "robots-own", "member"); got.status != http.StatusCreated {
 		t.Errorf("status %d: %s", got.status, got.body)
@@ -201,7 +200,7 @@ func TestKeysOfServiceAccounts(t *testing.T) {
 		wantStatus("the new key", lookup(t, rotated, "key").(string), http.StatusOK)
 		s.wantError(http.StatusNotFound, keyNotFound, http.MethodPost, s.accountPath("/ci/api-keys/"+id+"/rotate"), "{}")
 	})
-	t.Run("hands its expiry on when it is rotated", func(t *testing.T) {
+	t.Run("passes its expiry to the new key when it is rotated", func(t *testing.T) {
 		s := s.in(t)
 		expiry := s.clock.read().Unix() + 1000
 		id, _ := s.issue("/ci", adminKey, fmt.Sprintf(`{"description":"expiring","expires_at":%d}`, expiry))
@@ -226,7 +225,7 @@ func TestKeysOfServiceAccounts(t *testing.T) {
 		wantProblem(t, s.do(http.MethodGet, "/api/v2/flows/"+s.org, secret, nil), http.StatusUnauthorized, invalidKey, nil)
 		s.wantError(http.StatusNotFound, keyNotFound, http.MethodDelete, s.accountPath("/ci/api-keys/"+id), "null")
 	})
-	t.Run("stops when its account is deleted, whose name stays with what it reported", func(t *testing.T) {
+	t.Run("stops when its account is deleted, and trails keep the account's name", func(t *testing.T) {
 		s := s.in(t)
 		_, secret := s.issue("/ci", adminKey, `{"description":"last"}`)
 		s.want(http.StatusOK, http.MethodDelete, s.accountPath("/ci"), []byte("null"))
@@ -251,7 +250,11 @@ func TestListsSayWhichServiceAccountHasAKeyThatExpires(t *testing.T) {
 	s.issue("/quiet", adminKey, `{"description":"never"}`)
 	wantExpiries := func(want ...any) {
 		t.Helper()
-		for i, account := range s.read(s.accountPath("")).([]any) {
+		accounts := s.read(s.accountPath("")).([]any)
+		if len(accounts) != len(want) {
+			t.Fatalf("there are %d accounts", len(accounts))
+		}
+		for i, account := range accounts {
 			if got := account.(map[string]any)["key_expires_at"]; got != want[i] {
 				t.Errorf("%s, want a key that expires at %v", asJSON(account), want[i])
 			}

@@ -22,8 +22,7 @@ import (
 	"attestry/storage"
 )
 
-// The keys of users in each role of the test's organization, of a stranger, and one that has
-// expired.
+// Keys of users with each role in the test's organization, of a user who is not a member, and an expired one.
 const (
 	adminKey       = "key-of-the-administrator"
 	memberKey      = "key-of-the-member"
@@ -33,33 +32,33 @@ const (
 	expiredKey     = "key-that-has-expired"
 )
 
-// userOf names the user of a key.
+// userOf returns the name of a key's user.
 func userOf(key string) string { return cmp.Or(strings.TrimPrefix(key, "key-of-the-"), "no key") }
 
-// service is a running instance as a test sees it.
+// service is a running instance and the test that uses it.
 type service struct {
 	*instance.Instance
 	t *testing.T
-	// org is the name of the test's organization, which has the beta features, public that of
-	// one that everybody may read and that is without them.
+	// org is the name of the test's organization, which has the beta features. public is the name of one that everybody
+	// may read and that does not have them.
 	org, public string
 	log         *logBuffer
 	clock       *fakeClock
 	api         *document
 	secrets     *secretTexts
-	// settings are those that it was started with.
+	// settings are the options of the first start. restart uses them again.
 	settings instance.Options
 }
 
-// options say what a service is made of. Tests that need none of them use share.
+// options configure a service. Tests that need none of them use share.
 type options struct {
 	wrap          func(storage.Documents) storage.Documents
 	withoutWorker bool
 	reportWait    time.Duration
-	// real takes the real engines that the environment names (scripts/test --real), for
-	// some stories of each kind. What the others count or fill in is the same on all engines.
+	// real uses real engines if they are configured (scripts/test --real). A few tests of each kind set it: what the
+	// others test does not depend on the engines.
 	real bool
-	// keepsRedis tells that the embedded Redis outlives the service, which is restarted.
+	// keepsRedis runs the embedded Redis outside of the service, so that it survives a restart.
 	keepsRedis bool
 	// redis is the address of an embedded Redis that is not part of the service.
 	redis string
@@ -69,13 +68,13 @@ type options struct {
 	data string
 	// memoryBudget is in MiB, 0 for the default of the machine.
 	memoryBudget int64
-	// stoppedAt lets the clock stand at a time, until the test advances it.
+	// stoppedAt stops the clock at a time until the test advances it.
 	stoppedAt time.Time
-	// settings are more variables of the environment.
+	// settings are further environment variables.
 	settings []string
 }
 
-// environ are the settings of the options, as variables of the environment.
+// environ returns the environment variables of the options.
 func (o *options) environ() []string {
 	variables := []string{
 		"ATTESTRY_REQUEST_TIMEOUT=2m", // for slow machines
@@ -88,7 +87,7 @@ func (o *options) environ() []string {
 	return append(variables, o.settings...)
 }
 
-// scaled is how much of something a test makes: less with -short.
+// scaled returns short with -short, else long.
 func scaled(short, long int) int {
 	if testing.Short() {
 		return short
@@ -96,12 +95,11 @@ func scaled(short, long int) int {
 	return long
 }
 
-// concurrentClients is how many clients ask for the same thing at once.
+// concurrentClients is the number of clients that send the same request at once.
 func concurrentClients() int { return scaled(100, 1000) }
 
-// start runs a service for one test, on the embedded engines or, if the test asks for them
-// and there are any, on real ones. Where there are, it skips the tests that do not ask for
-// them.
+// start runs a service for one test: with o.real on the real engines if they are configured, else on the embedded ones.
+// Where real engines are configured, it skips tests that do not set o.real.
 func start(t *testing.T, o options) *service {
 	t.Helper()
 	if !o.real {
@@ -110,7 +108,7 @@ func start(t *testing.T, o options) *service {
 	return begin(t, o)
 }
 
-// begin is start for a test that has its own reason to run, or not to, where there are real engines.
+// begin is start without the skip on real engines.
 func begin(t *testing.T, o options) *service {
 	t.Helper()
 	o.data = cmp.Or(o.data, t.TempDir())
@@ -162,8 +160,7 @@ func launch(ctx context.Context, o options) (*service, error) {
 	return s, nil
 }
 
-// restart ends the service, calls between, and starts a new one, which has the same stores and
-// nothing in memory.
+// restart stops the service, calls between, and starts a new one with the same stores and nothing in memory.
 func (s *service) restart(between func()) {
 	s.t.Helper()
 	s.must(s.Close())
@@ -173,7 +170,7 @@ func (s *service) restart(between func()) {
 	s.Instance = next
 }
 
-// stop ends the service. It is an error if a secret is in its log, its documents or its objects.
+// stop stops the service. It is an error if a secret is in its log, its documents or its objects.
 func (s *service) stop() error {
 	found := s.findSecrets(context.Background())
 	return errors.Join(found, s.Close())
@@ -208,7 +205,7 @@ func (s *service) createOrganizations(ctx context.Context) error {
 	return err
 }
 
-// in is the service for a subtest, to which failures are reported.
+// in returns the service for a subtest, so that failures are reported to the subtest.
 func (s *service) in(t *testing.T) *service {
 	within := *s
 	within.t = t
@@ -217,9 +214,8 @@ func (s *service) in(t *testing.T) *service {
 
 var digest = regexp.MustCompile(`[0-9a-f]{40,}`)
 
-// caseName names the subtest of a request by its address: without what changes from run to
-// run, with digests of seven digits, and without the question mark, which has a meaning in
-// -run.
+// caseName makes the name of a subtest from the address of its request. It replaces names and ids that change from run
+// to run, shortens digests to seven digits, and removes the question mark, which has a meaning in -run.
 func (s *service) caseName(address string) string {
 	name := strings.NewReplacer(s.URL, "", s.org, "org", s.public, "public", "?", " ").Replace(address)
 	name = changingID.ReplaceAllString(name, "id")
@@ -286,8 +282,8 @@ func (l *logBuffer) String() string {
 	return l.buffer.String()
 }
 
-// fakeClock is the clock of a service: the real time, or one that stands still but for a
-// microsecond per reading. Tests advance it.
+// fakeClock is the clock of a service: the real time or, with a start, a stopped clock that moves a microsecond per
+// reading. Tests advance it.
 type fakeClock struct {
 	// shared is set when other tests read the clock too.
 	shared bool

@@ -12,20 +12,19 @@ import (
 	"attestry/app/evaluation"
 )
 
-// shared is the service of all tests that need no other: it starts with the first of them
-// and ends after the last.
+// shared is the service of all tests that do not need one of their own. The first of them starts it.
 var shared struct {
 	once    sync.Once
 	service *service
 	err     error
 	data    string
-	// organizations is how many tests have got organizations of their own.
+	// organizations is the number of tests that have got organizations of their own.
 	organizations atomic.Int64
 }
 
-// share gives a test organizations of its own on the shared service. It is for tests that
-// neither advance the clock nor look at what all organizations share: the log, the metrics,
-// the number of commands. Where the tests are run on real engines, it skips them.
+// share gives a test organizations of its own on the shared service. It is for tests that neither advance the clock nor
+// check what all organizations share: the log, the metrics, the number of commands. Where the tests are run on real
+// engines, it skips them.
 func share(t *testing.T) *service {
 	t.Helper()
 	skipOnRealEngines(t)

@@ -24,7 +24,7 @@ import (
 
 const noSigningKey = "No signing key is configured, so verdicts are not signed"
 
-// newSigningKey makes a key, and returns the setting that names its file.
+// newSigningKey generates a key and returns the setting with its file.
 func newSigningKey(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "signing-key.pem")
@@ -43,18 +43,18 @@ func startSigning(t *testing.T) *service {
 	return start(t, options{settings: []string{newSigningKey(t)}})
 }
 
-// publicKey reads the key as somebody without an API key.
+// publicKey reads the public key without an API key.
 func (s *service) publicKey() (key, hint string) {
 	s.t.Helper()
 	got := s.do(http.MethodGet, "/api/v2/signing-key", "", nil)
 	if got.status != http.StatusOK {
 		s.t.Fatalf("the key is answered %d %s", got.status, got.body)
 	}
-	told := got.value(s.t)
-	return lookup(s.t, told, "public_key").(string), lookup(s.t, told, "hint").(string)
+	body := got.value(s.t)
+	return lookup(s.t, body, "public_key").(string), lookup(s.t, body, "hint").(string)
 }
 
-// bundleBody is a bundle as the formats of DSSE and sigstore say.
+// bundleBody is a sigstore bundle with a DSSE envelope.
 type bundleBody struct {
 	MediaType            string
 	VerificationMaterial struct{ PublicKey struct{ Hint string } }
@@ -64,7 +64,7 @@ type bundleBody struct {
 	} `json:"dsseEnvelope"`
 }
 
-// verified reads a signed verdict and verifies it without the packages that have made it. It returns the statement.
+// verified reads a signed verdict, verifies it without the packages that sign verdicts, and returns the statement.
 func (s *service) verified(file, query string) any {
 	s.t.Helper()
 	var bundle bundleBody
@@ -90,8 +90,8 @@ func (s *service) verified(file, query string) any {
 	return statement
 }
 
-// wantVerdict compares a signed verdict: the result, the policy by its address below the organization, and the
-// policies that were applied. It must agree with the assert.
+// wantVerdict compares the result, the address of the policy and the applied policies of a signed verdict, and checks
+// that the verdict agrees with the assert.
 func (s *service) wantVerdict(file, query, want string) {
 	s.t.Helper()
 	statement := s.verified(file, query)
@@ -122,7 +122,7 @@ func (s *service) wantVerdict(file, query, want string) {
 	s.read(address)
 }
 
-func TestSignedVerdictsInEachScope(t *testing.T) {
+func TestVerdictsAreSignedInEachScope(t *testing.T) {
 	t.Parallel()
 	s := startSigning(t)
 	s.createEnvironment("prod", evidence.Server)
@@ -161,7 +161,7 @@ func TestSignedVerdictIsASummaryOfTheArtifact(t *testing.T) {
 	s.storePolicy("provenance", rule)
 	statement := s.verified("web", "?policy_name=provenance")
 	at := lookup(t, statement, "predicate", "timeVerified").(string)
-	if told, err := time.Parse(time.RFC3339, at); err != nil || time.Since(told).Abs() > time.Hour {
+	if verified, err := time.Parse(time.RFC3339, at); err != nil || time.Since(verified).Abs() > time.Hour {
 		t.Errorf("it was verified at %s", at)
 	}
 	digest := fmt.Sprintf("%x", sha256.Sum256([]byte("_schema: https://kosli.com/schemas/policy/environment/v1\nartifacts:\n  "+rule+"\n")))
@@ -178,7 +178,7 @@ func TestSignedVerdictIsASummaryOfTheArtifact(t *testing.T) {
 	}
 }
 
-func TestSignedVerdictNamesTheEntriesOfWhatDecided(t *testing.T) {
+func TestSignedVerdictNamesTheLogEntriesOfItsInputs(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{settings: []string{newSigningKey(t), logKeyFile(t)}})
 	s.reportFile("build", "web")
@@ -242,11 +242,11 @@ func TestNothingIsSignedWithoutAKey(t *testing.T) {
 	s.wantError(http.StatusNotFound, noSigningKey, http.MethodGet, "/signing-key", "")
 }
 
-// judgeBundle has a verifier judge a bundle, and returns whether it accepts it and what it says. The folder holds the
-// public key in PEM form. If it is accepted, the payload is what was signed.
-type judgeBundle func(t *testing.T, folder, bundle, payload string) (accepted bool, said string)
+// verifyBundle runs a verifier and returns whether it accepts a bundle, and its output. The folder contains the public
+// key as public.pem. payload is the payload that was signed.
+type verifyBundle func(t *testing.T, folder, bundle, payload string) (accepted bool, output string)
 
-// TestSigstoreVerifiesVerdicts has sigstore's verifier of npm judge a bundle, and what others make of it.
+// TestSigstoreVerifiesVerdicts verifies a bundle and altered copies of it with sigstore's verifier for Node.js.
 func TestSigstoreVerifiesVerdicts(t *testing.T) {
 	t.Parallel()
 	script := os.Getenv("ATTESTRY_TEST_SIGSTORE")
@@ -256,16 +256,16 @@ func TestSigstoreVerifiesVerdicts(t *testing.T) {
 	testBundles(t, "key not found", func(t *testing.T, folder, bundle, payload string) (bool, string) {
 		command := exec.CommandContext(t.Context(), "node", script, filepath.Join(folder, "public.pem"))
 		command.Stdin = strings.NewReader(bundle)
-		said, err := command.CombinedOutput()
-		if err == nil && string(said) != payload {
-			t.Errorf("it has verified %s", said)
+		output, err := command.CombinedOutput()
+		if err == nil && string(output) != payload {
+			t.Errorf("it has verified %s", output)
 		}
-		return err == nil, string(said)
+		return err == nil, string(output)
 	})
 }
 
-// TestCosignVerifiesVerdicts has cosign judge a bundle by the public key and the artifact. No authority of sigstore is
-// trusted, and its transparency log is not asked.
+// TestCosignVerifiesVerdicts verifies a bundle with cosign by the public key and the artifact, without the certificate
+// authorities and the transparency log of sigstore.
 func TestCosignVerifiesVerdicts(t *testing.T) {
 	t.Parallel()
 	cosign := os.Getenv("ATTESTRY_TEST_COSIGN")
@@ -284,20 +284,20 @@ func TestCosignVerifiesVerdicts(t *testing.T) {
 		command := exec.CommandContext(t.Context(), cosign, "verify-blob-attestation", "--key", "public.pem", "--bundle", "bundle.json",
 			"--new-bundle-format", "--trusted-root", "trusted_root.json", "--insecure-ignore-tlog", "--type", "https://slsa.dev/verification_summary/v1", "artifact")
 		command.Dir = folder
-		said, err := command.CombinedOutput()
-		return err == nil, string(said)
+		output, err := command.CombinedOutput()
+		return err == nil, string(output)
 	}
 	testBundles(t, "", func(t *testing.T, folder, bundle, _ string) (bool, string) {
-		if accepted, said := verify(t, folder, bundle, "another artifact"); accepted {
-			t.Errorf("another artifact is accepted: %s", said)
+		if accepted, output := verify(t, folder, bundle, "another artifact"); accepted {
+			t.Errorf("another artifact is accepted: %s", output)
 		}
 		return verify(t, folder, bundle, "web")
 	})
 }
 
-// testBundles has a verifier judge the signed verdict of the artifact web, and what others make of it. A verifier that
-// knows keys by their hints refuses another hint for the reason given.
-func testBundles(t *testing.T, anotherHint string, judge judgeBundle) {
+// testBundles runs a verifier on the signed verdict of the artifact web and on altered copies of it. anotherHint is the
+// reason for which the verifier refuses another key hint, "" if it ignores hints.
+func testBundles(t *testing.T, anotherHint string, verify verifyBundle) {
 	s := start(t, options{real: true, settings: []string{newSigningKey(t)}})
 	s.reportFile("build", "web")
 	key, hint := s.publicKey()
@@ -316,9 +316,9 @@ func testBundles(t *testing.T, anotherHint string, judge judgeBundle) {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()
 			s.must(os.WriteFile(filepath.Join(folder, "public.pem"), []byte(key), 0o600))
-			accepted, said := judge(t, folder, test.bundle, string(payload))
-			if accepted != (test.reason == "") || !strings.Contains(said, test.reason) {
-				t.Errorf("accepted: %v: %s", accepted, said)
+			accepted, output := verify(t, folder, test.bundle, string(payload))
+			if accepted != (test.reason == "") || !strings.Contains(output, test.reason) {
+				t.Errorf("accepted: %v: %s", accepted, output)
 			}
 		})
 	}

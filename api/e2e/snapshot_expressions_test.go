@@ -11,8 +11,8 @@ import (
 	"attestry/evidence"
 )
 
-// startFiveDays starts a service with an environment that got a snapshot on each of five
-// days, 30 March to 3 April, at noon. The clock stands a minute past noon of 4 April.
+// startFiveDays starts a service with an environment that has a snapshot of each noon from 30 March to 3 April. The
+// clock is stopped a minute past noon of 4 April.
 func startFiveDays(t *testing.T) *service {
 	t.Helper()
 	s := start(t, options{stoppedAt: noonOf30March})
@@ -198,7 +198,7 @@ func TestListingSnapshotsCostsTheSameHoweverManyThereAre(t *testing.T) {
 			}
 		})
 	}
-	// A snapshot was made each minute.
+	// There is a snapshot per minute.
 	from, to := count/80, count/120
 	last := count - 60*to + 1
 	if timed := commands(s, "many", "&interval="+url.QueryEscape(fmt.Sprintf("@{%d.hours.ago}..@{%d.hours.ago}", from, to)), last, last-14); timed > few+2 {

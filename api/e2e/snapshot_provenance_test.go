@@ -16,11 +16,10 @@ import (
 	"attestry/storage/storagetest"
 )
 
-// noonOf30March is when the clock of tests of provenance starts.
+// noonOf30March is the start of the clock in tests of provenance.
 var noonOf30March = time.Date(2026, time.March, 30, 12, 0, 0, 0, time.UTC)
 
-// reportFile reports a file of a server as an artifact of a flow, built from a commit of
-// an hour ago.
+// reportFile reports a file of a server as an artifact of a flow, built from a commit of an hour ago.
 func (s *service) reportFile(flow, name string) {
 	s.t.Helper()
 	commit := commitOf(name)
@@ -39,18 +38,17 @@ func (b snapshotBody) artifact(t *testing.T, file string) map[string]any {
 			return artifact
 		}
 	}
-	t.Fatalf("snapshot %d does not tell of %s", b.Index, file)
+	t.Fatalf("snapshot %d has no artifact %s", b.Index, file)
 	return nil
 }
 
-// artifactID is the id of an artifact's newest record in a flow.
+// artifactID returns the id of an artifact's newest record in a flow.
 func (s *service) artifactID(flow, file string) string {
 	s.t.Helper()
 	return lookup(s.t, s.read("/artifacts/"+s.org+"/"+flow+"/fingerprint/"+evidence.HashAPIKey(file)), "id").(string)
 }
 
-// TestSnapshotShowsProvenance compares what snapshots show of flows with
-// docs/semantics.md 11.3.
+// TestSnapshotShowsProvenance compares what snapshots show of flows with docs/semantics.md 11.3.
 func TestSnapshotShowsProvenance(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{real: true, stoppedAt: noonOf30March})
@@ -90,7 +88,7 @@ func TestSnapshotShowsProvenance(t *testing.T) {
 		"commit_lead_time": evidence.RoundSeconds(second.Timestamp - committed), "artifact_compliance_in_flow": true, "flow_reasons_for_non_compliance": []any{},
 	}
 	if got := lookup(t, started, "flows", 0); !reflect.DeepEqual(got, want) {
-		t.Errorf("the build flow tells\n%v, want\n%v", got, want)
+		t.Errorf("the build flow is\n%v, want\n%v", got, want)
 	}
 	for _, member := range []string{"flow_name", "git_commit", "commit_url", "html_url", "flow_html_url", "deployment_diff", "commit_lead_time"} {
 		if !reflect.DeepEqual(started[member], want[member]) {
@@ -99,19 +97,19 @@ func TestSnapshotShowsProvenance(t *testing.T) {
 	}
 	promotion := lookup(t, started, "flows", 1)
 	if lookup(t, promotion, "flow_name") != "promotion" || lookup(t, promotion, "deployment_diff") != nil || len(started["flows"].([]any)) != 2 {
-		t.Errorf("the other flow tells %v", promotion)
+		t.Errorf("the other flow is %v", promotion)
 	}
 	if exited := second.artifact(t, "app-1"); annotation(exited) != "exited" || exited["flow_name"] != "build" || exited["deployment_diff"] != nil {
-		t.Errorf("of what exited is told %v", exited)
+		t.Errorf("the exited artifact is %v", exited)
 	}
 	stranger := second.artifact(t, "stranger")
 	for _, member := range []string{"flow_name", "git_commit", "commit_url", "html_url", "flow_html_url", "deployment_diff", "commit_lead_time", "ecs_context"} {
 		if value, there := stranger[member]; value != nil || !there {
-			t.Errorf("%s of what no flow knows is %v", member, value)
+			t.Errorf("%s of an artifact without a flow is %v", member, value)
 		}
 	}
 	if flows := stranger["flows"]; !reflect.DeepEqual(flows, []any{}) {
-		t.Errorf("flows of what no flow knows are %v", flows)
+		t.Errorf("flows of an artifact without a flow are %v", flows)
 	}
 }
 
@@ -157,7 +155,7 @@ func TestSnapshotShowsTheStateOfAnArtifactInItsFlow(t *testing.T) {
 	// The record of the other flow has no commit.
 	other := lookup(t, first, "flows", 1)
 	if lookup(t, other, "git_commit") != evidence.NoCommit || lookup(t, other, "commit_url") != nil || lookup(t, other, "git_commit_info") != nil || lookup(t, other, "commit_lead_time") != nil {
-		t.Errorf("a record without a commit tells %v", other)
+		t.Errorf("a record without a commit is %v", other)
 	}
 }
 
@@ -174,7 +172,7 @@ func TestSnapshotsShowCurrentNames(t *testing.T) {
 			s := s.in(t)
 			got := s.getSnapshot(name, "-1")
 			if want := s.URL + "/" + s.org + "/environments/server/snapshots/1"; got.HTMLURL != want {
-				t.Errorf("asked for %s: html_url is %s, want %s", name, got.HTMLURL, want)
+				t.Errorf("read as %s: html_url is %s, want %s", name, got.HTMLURL, want)
 			}
 			artifact := got.artifact(t, "app-1")
 			if artifact["flow_name"] != "assembly" || !strings.HasPrefix(artifact["html_url"].(string), s.URL+"/"+s.org+"/flows/assembly/") {
@@ -194,7 +192,7 @@ func clientReadsSnapshot(t *testing.T, body any) {
 			t.Errorf("the client cannot shorten the commit %q", commit)
 		}
 		if times := lookup(t, artifact, "creationTimestamp").([]any); len(times) == 0 && lookup(t, artifact, "annotation", "now") != 0.0 {
-			t.Errorf("what runs has no times: %s", asJSON(artifact))
+			t.Errorf("a running artifact has no times: %s", asJSON(artifact))
 		}
 	}
 }
@@ -204,7 +202,7 @@ func TestClientsDecodeSnapshots(t *testing.T) {
 	s := share(t)
 	s.createEnvironment("host", evidence.Server)
 	s.reportFile("build", "app-1")
-	// A commit that is no SHA.
+	// A commit that is not a SHA.
 	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/build", fmt.Appendf(nil,
 		`{"fingerprint":%q,"filename":"f","git_commit_info":{"sha1":"v1"},"build_url":"b","commit_url":"c","template_reference_name":"odd","trail_name":"t"}`, evidence.HashAPIKey("odd")))
 	s.reportServer("host", "app-1", "odd", "stranger")
@@ -222,8 +220,8 @@ func TestClientsDecodeSnapshots(t *testing.T) {
 	clientReadsEach(t, "env_diff.artifact", lookup(t, diff, "not-changed", "artifacts"))
 }
 
-// startCounting starts a service whose commands are counted. Caches expire while a slow
-// machine works, unless the clock stands; and a worker takes commands beside the requests.
+// startCounting starts a service whose storage commands are counted. Unless the clock is stopped, caches may expire on
+// a slow machine. A worker adds commands to those of the requests.
 func startCounting(t *testing.T, o options) (*service, *storagetest.CountingDocuments) {
 	t.Helper()
 	var counting *storagetest.CountingDocuments
@@ -234,8 +232,8 @@ func startCounting(t *testing.T, o options) (*service, *storagetest.CountingDocu
 	return start(t, o), counting
 }
 
-// fewestCommands returns how many commands a request takes at least, of three times: once a second a request also asks
-// whether somebody's rights have changed.
+// fewestCommands returns the smallest number of commands of three requests: once a second a request also checks whether
+// access rights have changed.
 func fewestCommands(counting *storagetest.CountingDocuments, request func()) int {
 	fewest := math.MaxInt
 	for range 3 {
@@ -246,8 +244,8 @@ func fewestCommands(counting *storagetest.CountingDocuments, request func()) int
 	return fewest
 }
 
-// storeSnapshots stores snapshots, one for each minute until now, all with the same
-// artifacts, each of which is of one of the flows.
+// storeSnapshots stores one snapshot per minute until now, all with the same artifacts. Each artifact is of one of the
+// flows.
 func (s *service) storeSnapshots(environment string, snapshots, artifacts int, flows ...string) {
 	s.t.Helper()
 	id := s.environmentID(environment)
@@ -300,7 +298,7 @@ func TestReadingASnapshotCostsTheSameHoweverMuchThereIs(t *testing.T) {
 		return counting.Snapshot().Commands()
 	}
 	few := commands(s, "small", "1", 10)
-	// The tree of the large one has a level or two more, and is in memory.
+	// The tree of the large snapshot has a level or two more. Its chunks are cached.
 	for _, expression := range []string{fmt.Sprint(snapshots), "1", fmt.Sprint(snapshots / 2), "-1", fmt.Sprintf("~%d", snapshots-1)} {
 		t.Run(expression, func(t *testing.T) {
 			if many := commands(s.in(t), "large", expression, artifacts); many > few+3 {
@@ -308,7 +306,7 @@ func TestReadingASnapshotCostsTheSameHoweverMuchThereIs(t *testing.T) {
 			}
 		})
 	}
-	// A snapshot was made each minute.
+	// There is a snapshot per minute.
 	if timed := commands(s, "large", fmt.Sprintf("@%%7B%d.hours.ago%%7D", snapshots/120), artifacts); timed > few+4 {
 		t.Errorf("%d commands for a point in time", timed)
 	}

@@ -14,7 +14,7 @@ import (
 	"attestry/scripts/fixturestest"
 )
 
-// snapshotBody is what tests read of a snapshot.
+// snapshotBody has the members of a snapshot that tests read.
 type snapshotBody struct {
 	Index                   int64            `json:"index"`
 	IsLatest                bool             `json:"is_latest"`
@@ -69,7 +69,7 @@ func TestRolloutBecomesTheSecondSnapshot(t *testing.T) {
 	}
 	for _, pair := range [][]string{got["exited"], got["started-unknown"]} {
 		if repository(pair[0]) == repository(pair[1]) {
-			t.Errorf("one service stands for two: %v", pair)
+			t.Errorf("both artifacts are of one service: %v", pair)
 		}
 	}
 	assertNeighbours(t, s, first, second)
@@ -95,7 +95,7 @@ func assertNeighbours(t *testing.T, s *service, first, second snapshotBody) {
 	}
 }
 
-// assertOrder checks that what changed comes first and what exited last.
+// assertOrder checks that started artifacts come first and exited ones last.
 func assertOrder(t *testing.T, s snapshotBody) {
 	t.Helper()
 	rank := map[string]int{"started-unknown": 0, "unchanged": 1, "exited": 2}
@@ -187,14 +187,13 @@ func TestSnapshotsAreListedNewestFirst(t *testing.T) {
 	}
 }
 
-// reportServer reports that just these run in a server environment, which must make a
-// snapshot.
+// reportServer reports the running files of a server environment and checks that this makes a snapshot.
 func (s *service) reportServer(environment string, names ...string) {
 	s.t.Helper()
 	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/"+environment+"/report/server", serverReport(names...))
 }
 
-// serverReport is a report of a server on which the named files run.
+// serverReport returns a server report with the named files.
 func serverReport(names ...string) []byte {
 	type artifact struct {
 		Digests           map[string]string `json:"digests"`
@@ -239,7 +238,7 @@ func TestConcurrentReportsOverHTTPEndInGaplessNumbers(t *testing.T) {
 		snapshot := s.getSnapshot("busy", fmt.Sprint(n+1))
 		started := snapshot.annotations()["started-unknown"]
 		if len(started) != 1 || seen[started[0]] || snapshot.Timestamp <= last {
-			t.Fatalf("snapshot %d at %f, behind %f, started %v", n+1, snapshot.Timestamp, last, started)
+			t.Fatalf("snapshot %d at %f, after %f, started %v", n+1, snapshot.Timestamp, last, started)
 		}
 		seen[started[0]], last = true, snapshot.Timestamp
 	}

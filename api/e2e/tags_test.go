@@ -70,11 +70,7 @@ func TestTagsOfUnknownResourcesAreNotFound(t *testing.T) {
 		"/repo/none":    "Repo 'none' not found",
 	} {
 		t.Run(s.caseName(path), func(t *testing.T) {
-			s := s.in(t)
-			got := s.want(http.StatusNotFound, http.MethodPatch, s.tagsPath()+path, []byte(`{"set_tags":{"a":"1"}}`))
-			if message, _ := got.problem(t); message != want {
-				t.Errorf("%q", message)
-			}
+			s.in(t).wantError(http.StatusNotFound, want, http.MethodPatch, s.tagsPath()+path, `{"set_tags":{"a":"1"}}`)
 		})
 	}
 }
@@ -132,7 +128,8 @@ func TestChangesOfFlowsChangeTheGeneration(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createFlow("web")
-	before := ""
+	before, err := s.Process.Store.Generations.Get(t.Context(), s.orgID(), "any")
+	s.must(err)
 	for _, change := range []struct{ name, method, path, body string }{
 		{"tags", http.MethodPatch, s.tagsPath() + "/flow/web", `{"set_tags":{"a":"1"}}`},
 		{"rename", http.MethodPut, s.flowsPath() + "/web/rename", `{"new_name":"site"}`},
@@ -143,7 +140,7 @@ func TestChangesOfFlowsChangeTheGeneration(t *testing.T) {
 			s.want(http.StatusOK, change.method, change.path, []byte(change.body))
 			after, err := s.Process.Store.Generations.Get(t.Context(), s.orgID(), "any")
 			if err != nil || after == before {
-				t.Errorf("%s: the token stayed, %v", change.path, err)
+				t.Errorf("%s: the generation did not change, %v", change.path, err)
 			}
 			before = after
 		})

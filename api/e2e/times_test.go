@@ -83,23 +83,23 @@ func TestTimesOfAnswersWorkAsBounds(t *testing.T) {
 			}
 			for _, one := range all {
 				moment := lookup(t, one, member).(float64)
-				told := decimal(moment)
-				found := lookup(t, s.read(path+"?start_ts="+told+"&end_ts="+told), list).([]any)
+				bound := decimal(moment)
+				found := lookup(t, s.read(path+"?start_ts="+bound+"&end_ts="+bound), list).([]any)
 				if len(found) != 1 || lookup(t, found[0], "fingerprint") != lookup(t, one, "fingerprint") {
-					t.Errorf("%s at %s: found %v", path, told, found)
+					t.Errorf("%s at %s: found %v", path, bound, found)
 				}
 			}
 		})
 	}
 	statistics := s.read("/builds/" + s.org + "/statistics?start_ts=1&end_ts=2.5")
 	if from, to := lookup(t, statistics, "start_ts"), lookup(t, statistics, "end_ts"); from != 1.0 || to != 2.5 {
-		t.Errorf("the window is told as %v to %v", from, to)
+		t.Errorf("the window is %v to %v", from, to)
 	}
 }
 
 func decimal(number float64) string { return strconv.FormatFloat(number, 'f', -1, 64) }
 
-func TestOverrideIsOneMicrosecondBehindWhatItReplaces(t *testing.T) {
+func TestOverrideIsOneMicrosecondAfterTheReplacedAttestation(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{stoppedAt: time.Date(2026, time.May, 4, 10, 0, 0, 0, time.UTC), withoutWorker: true})
 	s.clock.advance(time.Hour)

@@ -12,7 +12,7 @@ import (
 	"attestry/evidence"
 )
 
-// inTrace sends a request as an administrator in a trace, by its id, or in none.
+// inTrace sends a request as an administrator in the trace with an id, "" for no trace.
 func (s *service) inTrace(id, method, path string, body []byte) {
 	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), method, s.URL+"/api/v2"+path, bytes.NewReader(body))
@@ -26,7 +26,7 @@ func (s *service) inTrace(id, method, path string, body []byte) {
 	}
 }
 
-// traced are the lines of the log that belong to a trace, by their messages and tasks.
+// traced returns the different log lines of a trace as sorted messages and tasks.
 func (s *service) traced(id string) []string {
 	s.t.Helper()
 	var lines []string
@@ -45,7 +45,7 @@ func (s *service) traced(id string) []string {
 	return lines
 }
 
-// TestTasksAreLoggedInTheTraceOfTheirRequest has reports in two traces and in none.
+// TestTasksAreLoggedInTheTraceOfTheirRequest sends reports in two traces, and between them one without a trace.
 func TestTasksAreLoggedInTheTraceOfTheirRequest(t *testing.T) {
 	t.Parallel()
 	r := newReceivers(t)

@@ -9,7 +9,7 @@ import (
 	"attestry/evidence"
 )
 
-func TestStartPageLeadsToTheOrganizationOfWhoeverIsSignedIn(t *testing.T) {
+func TestStartPageLeadsToTheOrganizationsOfTheUser(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{withoutWorker: true})
 	if got := s.visitor().open("/"); got.status != http.StatusSeeOther || got.header.Get("Location") != "/signin?next=%2F" {
@@ -30,17 +30,17 @@ func TestStartPageLeadsToTheOrganizationOfWhoeverIsSignedIn(t *testing.T) {
 	}
 }
 
-func TestAddressesThatLeadNowhereAreAnsweredAsTheyAreAskedFor(t *testing.T) {
+func TestUnknownAddressesAreAnsweredInTheFormatOfTheRequest(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{withoutWorker: true})
 	v := s.signedIn(readerKey)
 	for _, path := range []string{"/healthz", "/metrics", "/environments/" + s.org, "/" + s.org + "/no/such/page", "/%2e%2e"} {
 		v.wantPage(http.StatusNotFound, path, "no page at this address")
 		s.visitor().wantPage(http.StatusNotFound, path, "no page at this address")
-		asked, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil)
 		s.must(err)
-		asked.Header.Set("Authorization", "Bearer "+adminKey)
-		response, err := http.DefaultClient.Do(asked)
+		request.Header.Set("Authorization", "Bearer "+adminKey)
+		response, err := http.DefaultClient.Do(request)
 		s.must(err)
 		s.must(response.Body.Close())
 		if response.StatusCode != http.StatusNotFound || response.Header.Get("Content-Type") != "application/json" {
@@ -54,7 +54,7 @@ func TestAddressesThatLeadNowhereAreAnsweredAsTheyAreAskedFor(t *testing.T) {
 	}
 }
 
-func TestOldNamesRedirectThoughOtherPartsOfTheAddressAreAlike(t *testing.T) {
+func TestFormerNamesRedirectIfOtherPartsOfTheAddressAreEqual(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	v := s.signedIn(readerKey)
@@ -76,15 +76,15 @@ func TestOldNamesRedirectThoughOtherPartsOfTheAddressAreAlike(t *testing.T) {
 	}
 }
 
-func TestPagesDoNotTakeTheSessionOfRequestsWithAnAuthorizationHeader(t *testing.T) {
+func TestPagesIgnoreSessionsOfRequestsWithAnAuthorizationHeader(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{withoutWorker: true})
 	v := s.signedIn(readerKey)
 	for _, sent := range []string{"Bearer key-that-nobody-has", "Bearer " + adminKey, "Basic cHJveHk6cHJveHk="} {
-		asked, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/"+s.org, nil)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/"+s.org, nil)
 		s.must(err)
-		asked.Header.Set("Authorization", sent)
-		if got := v.send(asked); got.status != http.StatusSeeOther || !strings.HasPrefix(got.header.Get("Location"), "/signin") {
+		request.Header.Set("Authorization", sent)
+		if got := v.send(request); got.status != http.StatusSeeOther || !strings.HasPrefix(got.header.Get("Location"), "/signin") {
 			t.Errorf("with %s the page answers %d", sent, got.status)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// deliverRed plays a delivery that its environment's policy is not content with, and returns the
-// fingerprint of what runs.
+// deliverRed reports a release that violates the policy of its environment, and returns the fingerprint of the running
+// artifact.
 func (s *service) deliverRed() string {
 	s.t.Helper()
 	fingerprint, _ := s.deliverRelease("1.0")
@@ -42,7 +42,7 @@ func TestPeopleFindOutWhyAnEnvironmentIsRed(t *testing.T) {
 	b.wantText("SHA-256")
 }
 
-// minute is a time some minutes from now, as a browser sends it.
+// minute returns the time some minutes from now in the format of browsers.
 func minute(from time.Duration) string {
 	return time.Now().UTC().Add(from * time.Minute).Format("2006-01-02T15:04")
 }
@@ -106,7 +106,7 @@ func TestAllPagesCanBeUsedByEverybody(t *testing.T) {
 	b.wantGoodLooks("unknown")
 }
 
-func TestKeysLeadThroughPages(t *testing.T) {
+func TestShortcutsMoveThroughPages(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
 	s.deliverRed()
@@ -134,7 +134,7 @@ func TestKeysLeadThroughPages(t *testing.T) {
 	wantOnPage(b, "the list of keys is closed", "!document.querySelector('dialog')", func(closed bool) bool { return closed })
 	b.do(chromedp.KeyEvent("g"), chromedp.KeyEvent("f"))
 	b.wantText("1 in all") // flow
-	// What is typed is no key. chromedp types a character even if the page has handled its key.
+	// Text that is typed into a field is no shortcut. chromedp types a character even if the page has handled its key.
 	b.do(chromedp.KeyEvent("/"), chromedp.KeyEvent("g"), chromedp.KeyEvent("e"))
 	if got := evaluate[string](b, "document.getElementById('search').value + location.pathname"); got != "/ge/"+s.org+"/flows" {
 		t.Errorf("typing leads to %q", got)

@@ -15,7 +15,7 @@ import (
 	"attestry/storage/sessions"
 )
 
-// fileForm is a form with a policy file.
+// fileForm encodes a form with a policy file.
 func fileForm(t *testing.T, content []byte) (contentType string, form []byte) {
 	t.Helper()
 	var b bytes.Buffer
@@ -36,7 +36,7 @@ func fileForm(t *testing.T, content []byte) (contentType string, form []byte) {
 	return w.FormDataContentType(), b.Bytes()
 }
 
-// postForm posts a form whose type is told, from a page of the service unless the header says otherwise.
+// postForm posts a form of a content type. Its Origin is the service unless the header has another.
 func (v *visitor) postForm(path, contentType string, form []byte, header http.Header) answer {
 	v.t.Helper()
 	request, err := http.NewRequestWithContext(v.t.Context(), http.MethodPost, v.URL+path, bytes.NewReader(form))
@@ -49,7 +49,7 @@ func (v *visitor) postForm(path, contentType string, form []byte, header http.He
 	return v.send(request)
 }
 
-func TestPolicyFilesOfTheLargestSizeAreTriedInTheBrowser(t *testing.T) {
+func TestLargestPolicyFilesAreEvaluatedOnThePage(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.deliverRed()
@@ -84,7 +84,7 @@ func TestCompressedFormsAreNotUnpacked(t *testing.T) {
 	}
 }
 
-func TestFormsAreTakenFromPagesAtTheBaseURL(t *testing.T) {
+func TestFormsAreAcceptedFromTheBaseURLOnly(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{withoutWorker: true, settings: []string{"ATTESTRY_BASE_URL=https://Evidence.example.com:443"}})
 	form := []byte(url.Values{"key": {readerKey}}.Encode())
@@ -95,12 +95,16 @@ func TestFormsAreTakenFromPagesAtTheBaseURL(t *testing.T) {
 		s.URL:                           http.StatusForbidden,
 		"null":                          http.StatusForbidden,
 	} {
-		// Proxies need not tell how they were asked.
+		// Without X-Forwarded headers: proxies need not send them.
 		got := s.visitor().postForm("/signin", "application/x-www-form-urlencoded", form, http.Header{"Origin": {origin}})
 		if got.status != status || status == http.StatusForbidden && !strings.Contains(string(got.body), "not sent from a page of this service") {
 			t.Errorf("from %q it answers %d: %.2000s", origin, got.status, got.body)
 		}
-		for _, cookie := range got.header.Values("Set-Cookie") {
+		cookies := got.header.Values("Set-Cookie")
+		if len(cookies) == 0 && status == http.StatusSeeOther {
+			t.Errorf("from %q it sets no cookie", origin)
+		}
+		for _, cookie := range cookies {
 			if !strings.HasPrefix(cookie, "__Host-attestry-session=") || !strings.Contains(cookie, "; secure") || !strings.Contains(cookie, "; path=/;") {
 				t.Errorf("the cookie is %s", cookie)
 			}
@@ -144,7 +148,7 @@ func TestNothingIsStoredBeforeSomebodySignsIn(t *testing.T) {
 	}
 }
 
-func TestSignInOfWhoeverLostAKeyWorksAtOnce(t *testing.T) {
+func TestUsersSignInAgainAfterTheirKeyWasRevoked(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	created := s.do(http.MethodPost, "/api/v2/user/api-keys", memberKey, []byte(`{"description":"browser"}`))

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// hostile are texts that would run, or break the page, where a page took them for markup.
+// hostile are texts that run or break a page that does not escape them.
 var hostile = []string{
 	`<script>alert(1)</script>`,
 	`</script><script>alert(1)</script>`,
@@ -59,7 +59,7 @@ var hostile = []string{
 	strings.Repeat("W", 280) + `<script>alert(1)</script>`,
 }
 
-// hostilePage is a page with the texts of clients that it shows.
+// hostilePage is a page and the texts of clients that it shows.
 type hostilePage struct {
 	status int
 	path   string
@@ -91,7 +91,7 @@ func (s *service) hostilePages() []hostilePage {
 		add(http.StatusOK, "/controls/"+name, text)
 		add(http.StatusOK, "/search?q="+url.QueryEscape(text), text)
 		add(http.StatusOK, "/environments/production?name="+url.QueryEscape(text), "/opt/"+text)
-		add(http.StatusBadRequest, "/flows?name="+url.QueryEscape(text), text) // no name can be so
+		add(http.StatusBadRequest, "/flows?name="+url.QueryEscape(text), text) // not a valid name
 	}
 	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath(), encoded(s, map[string]any{
 		"name": "production", "type": "server", "description": strings.Join(hostile, " "), "policies": []string{"h0", "h1"},
@@ -118,7 +118,7 @@ func (s *service) hostilePages() []hostilePage {
 	for _, path := range []string{"/deployments", "/environments/production/events", "/environments/production/diff?from=1&to=2", "/environments/production/timeline", "/audits/q3", fmt.Sprintf("/audits/q3?size=%d&seed=%%3Cscript%%3E", len(names)+1)} {
 		add(http.StatusOK, path, names...)
 	}
-	// Lists and forms of the settings cut what is long.
+	// Lists and forms of the settings truncate long texts.
 	for _, path := range []string{
 		"/flows", "/flows/create_flow_with_template?flow_name=h0&name=h0", "/environments", "/environments/update_env?env_name=production", "/policies", "/policies/put_policy?name=h0",
 		"/controls", "/controls/put_control?identifier=h0", "/allow-list", "/service-accounts", "/service-accounts/update_service_account?name=robot", "/actions",
@@ -138,7 +138,7 @@ func encoded(s *service, value any) []byte {
 	return content
 }
 
-// recordHostile records a text as everything that a client can say about a delivery.
+// recordHostile records a text in every field of a delivery that a client can set.
 func (s *service) recordHostile(name, text, fingerprint string) {
 	s.t.Helper()
 	address := "https://ci.example.com/?q=" + url.QueryEscape(text) + "&" + strings.Map(func(char rune) rune {
@@ -164,7 +164,7 @@ func (s *service) recordHostile(name, text, fingerprint string) {
 	s.wantForm(http.StatusCreated, http.MethodPost, path+"/generic", string(encoded(s, map[string]any{
 		"attestation_name": "check", "artifact_fingerprint": fingerprint, "is_compliant": false, "description": text, "user_data": map[string]any{"said": text},
 		"annotations": map[string]string{"said": text}, "external_urls": links, "git_commit_info": commit, "origin_url": address,
-	})), part{field: "evidence_file", filename: "x.html", contentType: "text/html", content: []byte(text)})
+	})), part{field: "attachment_file", filename: "x.html", contentType: "text/html", content: []byte(text)})
 	s.want(http.StatusOK, http.MethodPost, path+"/override", encoded(s, map[string]any{
 		"attestation_name": "check", "artifact_fingerprint": fingerprint, "reason": text, "new_compliance_status": true, "original_attestation_type": "generic",
 	}))
@@ -175,7 +175,7 @@ func (s *service) recordHostile(name, text, fingerprint string) {
 	s.putPolicy(http.StatusCreated, string(encoded(s, map[string]any{"name": name, "description": text, "comment": text})), policyFile(policyHead+rule))
 }
 
-// onOneLine drops what would end a comment in YAML.
+// onOneLine drops characters that would end a YAML comment.
 func onOneLine(char rune) rune {
 	if char < ' ' || char == '\u2028' || char == '\u202e' || char == '\u202c' {
 		return -1
@@ -183,7 +183,7 @@ func onOneLine(char rune) rune {
 	return char
 }
 
-// wantFaultsFound has a page do what it must not.
+// wantFaultsFound checks that a request to another site and an alert on a page are found.
 func (b *browser) wantFaultsFound() {
 	b.t.Helper()
 	evaluate[bool](b, `document.body.insertAdjacentHTML('beforeend', '<img src="https://evil.example.com/x.png">'); alert(1); true`)
@@ -192,10 +192,10 @@ func (b *browser) wantFaultsFound() {
 	}
 }
 
-// alwaysShown is how many bytes of a text pages show at least.
+// alwaysShown is the number of bytes of a text that all pages show.
 const alwaysShown = 100
 
-// wantShown checks that a page shows the beginnings of texts, as they are but for white space.
+// wantShown checks that a page shows the beginnings of texts. White space may differ.
 func (b *browser) wantShown(texts []string) {
 	b.t.Helper()
 	oneSpaced := func(text string) string { return strings.Join(strings.Fields(text), " ") }
@@ -220,7 +220,7 @@ func TestNothingThatClientsSendRunsOnAPage(t *testing.T) {
 		if over := evaluate[int](b, "document.documentElement.scrollWidth - document.documentElement.clientWidth"); over > 0 {
 			t.Errorf("%s is %d pixels too wide", page.path, over)
 		}
-		// What waits for a pointer or the focus.
+		// Trigger the handlers of the pointer and the focus.
 		evaluate[bool](b, `for (const e of document.querySelectorAll('main *')) {
 			e.dispatchEvent(new Event('mouseover', {bubbles: true}));
 			e.focus?.();

@@ -9,19 +9,19 @@ import (
 	"testing"
 )
 
-// startWithIssuer starts a service whose people can sign in with an issuer.
+// startWithIssuer starts a service whose users can sign in with an issuer.
 func startWithIssuer(t *testing.T) (*service, *issuer) {
 	t.Helper()
 	i := newIssuer(t)
 	return start(t, options{withoutWorker: true, settings: i.signInSettings()}), i
 }
 
-// signInSettings let people sign in with the issuer.
+// signInSettings returns the settings for users to sign in with the issuer.
 func (i *issuer) signInSettings() []string {
 	return []string{"ATTESTRY_OIDC_ISSUER=" + i.url, "ATTESTRY_OIDC_CLIENT_ID=" + audienceOfTokens, "ATTESTRY_OIDC_CLIENT_SECRET=of-the-client"}
 }
 
-// sendToIssuer follows the link to the issuer, and returns what the service asks it for.
+// sendToIssuer follows the link to the issuer and returns the parameters of the authorization request.
 func (v *visitor) sendToIssuer(i *issuer, next string) url.Values {
 	v.t.Helper()
 	v.wantPage(http.StatusOK, "/signin?next="+url.QueryEscape(next), `href="/signin/oidc?next=`+url.QueryEscape(next))
@@ -37,34 +37,34 @@ func TestPeopleSignInWithTheIssuer(t *testing.T) {
 	t.Parallel()
 	s, i := startWithIssuer(t)
 	v, next := s.visitor(), "/"+s.org+"/environments"
-	asked := v.sendToIssuer(i, next)
-	if asked.Get("redirect_uri") != s.URL+"/signin/oidc/callback" || asked.Get("code_challenge_method") != "S256" || asked.Get("response_type") != "code" {
-		t.Errorf("the issuer is asked for %v", asked)
+	parameters := v.sendToIssuer(i, next)
+	if parameters.Get("redirect_uri") != s.URL+"/signin/oidc/callback" || parameters.Get("code_challenge_method") != "S256" || parameters.Get("response_type") != "code" {
+		t.Errorf("the authorization request has %v", parameters)
 	}
-	i.claims = map[string]any{"preferred_username": "reader", "nonce": asked.Get("nonce")}
-	got := v.open("/signin/oidc/callback?code=c&state=" + asked.Get("state"))
+	i.claims = map[string]any{"preferred_username": "reader", "nonce": parameters.Get("nonce")}
+	got := v.open("/signin/oidc/callback?code=c&state=" + parameters.Get("state"))
 	if got.status != http.StatusSeeOther || got.header.Get("Location") != next {
 		t.Fatalf("the issuer's answer leads to %d %s: %s", got.status, got.header.Get("Location"), got.body)
 	}
 	redeemed := <-i.redeemed
 	challenge := sha256.Sum256([]byte(redeemed.Get("code_verifier")))
-	if redeemed.Get("code") != "c" || base64.RawURLEncoding.EncodeToString(challenge[:]) != asked.Get("code_challenge") {
+	if redeemed.Get("code") != "c" || base64.RawURLEncoding.EncodeToString(challenge[:]) != parameters.Get("code_challenge") {
 		t.Errorf("the code is redeemed with %v", redeemed)
 	}
 	v.wantPage(http.StatusOK, next, "reader")
-	if got := v.open("/signin/oidc/callback?code=c&state=" + asked.Get("state")); got.status != http.StatusUnauthorized {
+	if got := v.open("/signin/oidc/callback?code=c&state=" + parameters.Get("state")); got.status != http.StatusUnauthorized {
 		t.Errorf("the same answer signs in twice: %d", got.status)
 	}
 }
 
-func TestPeopleSignInWithAnIssuerThatNamesThemBesideTheToken(t *testing.T) {
+func TestPeopleSignInByTheUserInfoOfTheIssuer(t *testing.T) {
 	t.Parallel()
 	s, i := startWithIssuer(t)
 	v, next := s.visitor(), "/"+s.org
-	asked := v.sendToIssuer(i, next)
-	i.claims = map[string]any{"nonce": asked.Get("nonce")}
+	parameters := v.sendToIssuer(i, next)
+	i.claims = map[string]any{"nonce": parameters.Get("nonce")}
 	i.userInfo = map[string]any{"sub": subjectOfTokens, "preferred_username": "reader"}
-	if got := v.open("/signin/oidc/callback?code=c&state=" + asked.Get("state")); got.status != http.StatusSeeOther {
+	if got := v.open("/signin/oidc/callback?code=c&state=" + parameters.Get("state")); got.status != http.StatusSeeOther {
 		t.Fatalf("the issuer's answer is %d: %s", got.status, got.body)
 	}
 	v.wantPage(http.StatusOK, next, "reader")
@@ -75,14 +75,14 @@ func TestIssuerWithoutUserInfoMustNamePeopleInTheToken(t *testing.T) {
 	s, i := startWithIssuer(t)
 	i.tokensOnly = true
 	v := s.visitor()
-	asked := v.sendToIssuer(i, "/")
-	i.claims = map[string]any{"nonce": asked.Get("nonce")}
-	if got := v.open("/signin/oidc/callback?code=c&state=" + asked.Get("state")); got.status != http.StatusUnauthorized {
+	parameters := v.sendToIssuer(i, "/")
+	i.claims = map[string]any{"nonce": parameters.Get("nonce")}
+	if got := v.open("/signin/oidc/callback?code=c&state=" + parameters.Get("state")); got.status != http.StatusUnauthorized {
 		t.Errorf("it answers %d: %s", got.status, got.body)
 	}
 }
 
-func TestAnswersThatDoNotProveWhoSomebodyIsSignNobodyIn(t *testing.T) {
+func TestInvalidAnswersOfTheIssuerSignNobodyIn(t *testing.T) {
 	t.Parallel()
 	s, i := startWithIssuer(t)
 	for name, c := range map[string]struct {
@@ -104,14 +104,14 @@ func TestAnswersThatDoNotProveWhoSomebodyIsSignNobodyIn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := s.in(t)
 			v := s.visitor()
-			asked := v.sendToIssuer(i, "/")
-			i.claims, i.userInfo = map[string]any{"nonce": asked.Get("nonce")}, c.userInfo
+			parameters := v.sendToIssuer(i, "/")
+			i.claims, i.userInfo = map[string]any{"nonce": parameters.Get("nonce")}, c.userInfo
 			for claim, value := range c.claims {
 				i.claims[claim] = value
 			}
 			state := c.state
 			if state == "" {
-				state = asked.Get("state")
+				state = parameters.Get("state")
 			}
 			if got := v.open("/signin/oidc/callback?code=c&state=" + state); got.status != c.status {
 				t.Errorf("it answers %d: %s", got.status, got.body)
@@ -126,33 +126,33 @@ func TestAnswersThatDoNotProveWhoSomebodyIsSignNobodyIn(t *testing.T) {
 	}
 }
 
-func TestIssuerThatCannotBeReachedIsAskedAgainAfterAPause(t *testing.T) {
+func TestUnreachableIssuerIsNotRequestedAgainAtOnce(t *testing.T) {
 	t.Parallel()
 	s, i := startWithIssuer(t)
-	i.away.Store(true)
+	i.down.Store(true)
 	for range 3 {
 		got := s.visitor().open("/signin/oidc")
 		if got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") != "10" || !strings.Contains(string(got.body), "<h1") {
 			t.Errorf("it answers %d, again after %s: %s", got.status, got.header.Get("Retry-After"), got.body)
 		}
 	}
-	if asked := i.requests.Load(); asked != 1 {
-		t.Errorf("the issuer was asked %d times", asked)
+	if requests := i.requests.Load(); requests != 1 {
+		t.Errorf("the issuer got %d requests", requests)
 	}
 }
 
-func TestPeopleTryAgainIfTheIssuerFailsToRedeemACode(t *testing.T) {
+func TestSignInIsRetriedAfterTheIssuerFailsToRedeemACode(t *testing.T) {
 	t.Parallel()
 	s, i := startWithIssuer(t)
 	v := s.visitor()
-	asked := v.sendToIssuer(i, "/")
-	i.away.Store(true)
-	if got := v.open("/signin/oidc/callback?code=c&state=" + asked.Get("state")); got.status != http.StatusServiceUnavailable {
+	parameters := v.sendToIssuer(i, "/")
+	i.down.Store(true)
+	if got := v.open("/signin/oidc/callback?code=c&state=" + parameters.Get("state")); got.status != http.StatusServiceUnavailable {
 		t.Errorf("it answers %d: %s", got.status, got.body)
 	}
-	i.away.Store(false)
-	i.claims = map[string]any{"preferred_username": "reader", "nonce": asked.Get("nonce")}
-	if got := v.open("/signin/oidc/callback?code=c&state=" + asked.Get("state")); got.status != http.StatusSeeOther {
+	i.down.Store(false)
+	i.claims = map[string]any{"preferred_username": "reader", "nonce": parameters.Get("nonce")}
+	if got := v.open("/signin/oidc/callback?code=c&state=" + parameters.Get("state")); got.status != http.StatusSeeOther {
 		t.Errorf("tried again it answers %d: %s", got.status, got.body)
 	}
 }

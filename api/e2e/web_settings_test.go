@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// sendForm sends a form of the settings, which must lead back to its area.
+// sendForm sends a form of the settings and checks that it redirects to its area.
 func (v *visitor) sendForm(path string, form url.Values) {
 	v.t.Helper()
 	got := v.post("/"+v.org+"/settings/"+path, form)
@@ -57,11 +57,11 @@ func TestAdministratorsManageAccessInTheSettings(t *testing.T) {
 	v.wantSetting("audit-log?search=robot", "service_account")
 	v.wantSetting("members?done=put_member", ": done.")
 	if strings.Contains(string(v.open("/"+s.org+"/settings/members?done=Call+this+number").body), "Call this") {
-		t.Error("a page says what its address says")
+		t.Error("a page shows a text of its address")
 	}
 }
 
-func TestFormsBeginWithWhatIsStored(t *testing.T) {
+func TestFormsAreFilledWithStoredValues(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	v := s.signedIn(adminKey)
@@ -81,7 +81,7 @@ func TestFormsBeginWithWhatIsStored(t *testing.T) {
 	v.wantSetting("flows/create_flow_with_template?name=build", "name: review")
 }
 
-func TestFormsSayWhatIsWrongBesideTheField(t *testing.T) {
+func TestFormsShowErrors(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	v := s.signedIn(adminKey)
@@ -93,9 +93,9 @@ func TestFormsSayWhatIsWrongBesideTheField(t *testing.T) {
 		"a field that is required": {"service-accounts/create_service_account", url.Values{"name": {""}}, "at least 1 character"},
 		"a text that is no number": {"own-keys/create_user_api_key", url.Values{"description": {"x"}, "expires_at": {"tomorrow"}}, "tomorrow"},
 		"a list that is no JSON":   {"actions/create_or_update_env_action", url.Values{"name": {"chat"}, "targets": {"{"}, "triggers": {"ON_NON_COMPLIANT_ENV"}, "environments": {"production"}}, "valid"},
-		"a policy that is none":    {"policies/put_policy", url.Values{"name": {"bad"}, "policy_file": {"artifacts: ["}}, "failed"},
-		"what has no name":         {"environments/update_env", url.Values{"description": {"x"}}, "Field required"},
-		"what is not there":        {"members/put_member?user=nobody", url.Values{"user": {"nobody"}, "role": {"reader"}}, "nobody"},
+		"an invalid policy":        {"policies/put_policy", url.Values{"name": {"bad"}, "policy_file": {"artifacts: ["}}, "failed"},
+		"a form without a name":    {"environments/update_env", url.Values{"description": {"x"}}, "Field required"},
+		"an unknown user":          {"members/put_member?user=nobody", url.Values{"user": {"nobody"}, "role": {"reader"}}, "nobody"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := v.post("/"+s.org+"/settings/"+row.path, row.form)
@@ -149,7 +149,7 @@ func TestSettingsRefuseFormsOfOtherSites(t *testing.T) {
 	}
 }
 
-// TestEveryAreaOfTheSettingsCanBeSeen opens all areas and forms that an administrator has.
+// TestEveryAreaOfTheSettingsCanBeSeen opens all areas and forms of an administrator.
 func TestEveryAreaOfTheSettingsCanBeSeen(t *testing.T) {
 	t.Parallel()
 	s := share(t)
@@ -198,7 +198,7 @@ func TestAuditLogIsFilteredAndDownloadedAsCSV(t *testing.T) {
 	if err != nil || got.status != http.StatusOK || len(rows) != 2 || rows[1][6] != "robot" || rows[0][6] != "user" {
 		t.Errorf("status %d, %v: %s", got.status, err, got.body)
 	}
-	for i := range 210 { // more than are read at a time
+	for i := range 210 { // more than a page
 		s.want(http.StatusCreated, http.MethodPost, "/service-accounts/"+s.org, fmt.Appendf(nil, `{"name":"bulk-%d","privilege":"reader"}`, i))
 	}
 	all, err := csv.NewReader(bytes.NewReader(v.open("/api/v2/membership-audit-log/" + s.org + "/csv?search=bulk").body)).ReadAll()

@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// click follows links and buttons by their texts, from the page that is open, and counts them. The settings are in the header.
+// click clicks at most 5 links and buttons one after the other, by their texts. The settings are in the header.
 func (b *browser) click(texts ...string) {
 	b.t.Helper()
 	for _, text := range texts {
@@ -31,7 +31,7 @@ func (b *browser) enter(field, text string) {
 	b.do(chromedp.SendKeys("#field-"+field, text))
 }
 
-// TestNewUsersFindTheirWay does what people do first, from the home page by clicking only.
+// TestNewUsersFindTheirWay does the first tasks of new users, by clicks from the home page.
 func TestNewUsersFindTheirWay(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)

@@ -31,7 +31,7 @@ func (s *service) visitor() *visitor {
 	}}
 }
 
-// signedIn is a visitor who is signed in with a key.
+// signedIn returns a visitor who is signed in with a key.
 func (s *service) signedIn(key string) *visitor {
 	s.t.Helper()
 	v := s.visitor()
@@ -48,7 +48,7 @@ func (v *visitor) send(request *http.Request) answer {
 	content, err := io.ReadAll(response.Body)
 	v.must(err)
 	if strings.HasPrefix(response.Header.Get("Content-Type"), "text/html") {
-		content = bytes.ReplaceAll(content, []byte("<wbr>"), nil) // where lines may end is no part of a text
+		content = bytes.ReplaceAll(content, []byte("<wbr>"), nil) // <wbr> is not part of the text
 	}
 	return answer{status: response.StatusCode, header: response.Header, body: content}
 }
@@ -74,7 +74,7 @@ func (v *visitor) signIn(key, next string) answer {
 	return v.post("/signin", url.Values{"key": {key}, "next": {next}})
 }
 
-// wantPage opens a page, which must answer a status and hold a text.
+// wantPage opens a page and checks that it has a status and texts.
 func (v *visitor) wantPage(status int, path string, texts ...string) {
 	v.t.Helper()
 	got := v.open(path)
@@ -88,16 +88,16 @@ func (v *visitor) wantPage(status int, path string, texts ...string) {
 	}
 }
 
-func TestPeopleSignInAndAreLedToWhereTheyWere(t *testing.T) {
+func TestSignInRedirectsToTheRequestedPage(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{withoutWorker: true})
 	s.createEnvironment("production", evidence.K8S)
 	v := s.visitor()
 	page := "/" + s.org + "/environments/production?state=failing"
-	asked := v.open(page)
+	redirect := v.open(page)
 	signIn := "/signin?next=" + url.QueryEscape(page)
-	if asked.status != http.StatusSeeOther || asked.header.Get("Location") != signIn {
-		t.Fatalf("the page leads to %d %s", asked.status, asked.header.Get("Location"))
+	if redirect.status != http.StatusSeeOther || redirect.header.Get("Location") != signIn {
+		t.Fatalf("the page leads to %d %s", redirect.status, redirect.header.Get("Location"))
 	}
 	if got := v.signIn("key-that-nobody-has", page); got.status != http.StatusUnauthorized || !strings.Contains(string(got.body), "This API key is not valid.") {
 		t.Errorf("a wrong key answers %d: %s", got.status, got.body)
@@ -106,7 +106,11 @@ func TestPeopleSignInAndAreLedToWhereTheyWere(t *testing.T) {
 	if got.status != http.StatusSeeOther || got.header.Get("Location") != page {
 		t.Errorf("signing in leads to %d %s", got.status, got.header.Get("Location"))
 	}
-	for _, cookie := range got.header.Values("Set-Cookie") {
+	cookies := got.header.Values("Set-Cookie")
+	if len(cookies) == 0 {
+		t.Error("signing in sets no cookie")
+	}
+	for _, cookie := range cookies {
 		if !strings.Contains(cookie, "HttpOnly") || !strings.Contains(cookie, "SameSite=Lax") || strings.Contains(cookie, readerKey) {
 			t.Errorf("the cookie is %s", cookie)
 		}
@@ -129,7 +133,7 @@ func TestKeysOfServiceAccountsDoNotSignIn(t *testing.T) {
 		t.Errorf("it answers %d: %s", got.status, got.body)
 	}
 	if err := webtest.SignIn(s.visitor().client, s.URL, key); err == nil {
-		t.Error("the helper of tests takes the refusal for a success")
+		t.Error("webtest.SignIn does not report the refusal")
 	}
 }
 
@@ -167,7 +171,7 @@ func TestSessionsEndWhenPeopleSignOutOrLoseTheirKey(t *testing.T) {
 	}
 }
 
-func TestTheAPITakesSessionsForReadingAlone(t *testing.T) {
+func TestAPIAcceptsSessionsForReadingOnly(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{withoutWorker: true})
 	v := s.signedIn(adminKey)
@@ -176,12 +180,12 @@ func TestTheAPITakesSessionsForReadingAlone(t *testing.T) {
 		t.Errorf("reading answers %d: %s", got.status, got.body)
 	}
 	request := func(method, authorization string) answer {
-		asked, err := http.NewRequestWithContext(t.Context(), method, s.URL+address, strings.NewReader("{}"))
+		r, err := http.NewRequestWithContext(t.Context(), method, s.URL+address, strings.NewReader("{}"))
 		s.must(err)
 		if authorization != "" {
-			asked.Header.Set("Authorization", authorization)
+			r.Header.Set("Authorization", authorization)
 		}
-		return v.send(asked)
+		return v.send(r)
 	}
 	if got := request(http.MethodHead, ""); got.status != http.StatusOK || len(got.body) > 0 || got.header.Get("Content-Type") != "application/json" {
 		t.Errorf("HEAD answers %d %v: %s", got.status, got.header, got.body)
@@ -200,7 +204,7 @@ func TestTheAPITakesSessionsForReadingAlone(t *testing.T) {
 	}
 }
 
-func TestPagesLeadToControlsWhereTheOrganizationHasThem(t *testing.T) {
+func TestPagesLinkToControlsIfTheOrganizationHasThem(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	v := s.signedIn(adminKey)
@@ -219,7 +223,7 @@ func TestPagesLeadToControlsWhereTheOrganizationHasThem(t *testing.T) {
 	}
 }
 
-func TestPagesTellNothingOfForeignOrganizations(t *testing.T) {
+func TestPagesHideForeignOrganizations(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("production", evidence.K8S)
@@ -266,7 +270,7 @@ func TestAddressesOfPagesAreUnknownWhenPagesAreOff(t *testing.T) {
 	}
 }
 
-func TestPagesCountAgainstTheRateLimitOfTheirPerson(t *testing.T) {
+func TestPagesCountAgainstTheRateLimitOfTheUser(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{withoutWorker: true, settings: []string{"ATTESTRY_RATE_LIMIT_KEY=3"}})
 	v := s.signedIn(readerKey)
@@ -279,19 +283,19 @@ func TestPagesCountAgainstTheRateLimitOfTheirPerson(t *testing.T) {
 		t.Errorf("the refusal is %v: %s", refused.header, refused.body)
 	}
 	if got := s.limited(s.org, readerKey); got.status != http.StatusTooManyRequests {
-		t.Errorf("behind the pages, an operation answers %d", got.status)
+		t.Errorf("after the pages, an operation answers %d", got.status)
 	}
 	s.signedIn(memberKey).wantPage(http.StatusOK, "/"+s.org+"/members", "Members")
 }
 
-func TestPagesAreLoggedWithTheOperationsThatTheyAskFor(t *testing.T) {
+func TestPagesAreLoggedWithTheirOperations(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{withoutWorker: true})
 	v := s.signedIn(readerKey)
-	asked, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/"+s.org+"/members", nil)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/"+s.org+"/members", nil)
 	s.must(err)
-	asked.Header.Set("X-Request-ID", "page-1")
-	if got := v.send(asked); got.header.Get("X-Request-ID") != "page-1" {
+	request.Header.Set("X-Request-ID", "page-1")
+	if got := v.send(request); got.header.Get("X-Request-ID") != "page-1" {
 		t.Errorf("the header is %v", got.header)
 	}
 	var routes []string
@@ -310,7 +314,7 @@ func TestPagesAreLoggedWithTheOperationsThatTheyAskFor(t *testing.T) {
 	}
 }
 
-func TestHistoryTellsWhatWasNotJudged(t *testing.T) {
+func TestHistoryShowsSnapshotsThatWereNotEvaluated(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("prod", evidence.Server)
@@ -356,7 +360,7 @@ func TestTimelineShowsWhatRanWhen(t *testing.T) {
 	if !strings.Contains(gone, "/opt/goes") || strings.Contains(gone, "/opt/stays") || strings.Contains(gone, "still running") {
 		t.Errorf("what has stopped is shown as %s", gone)
 	}
-	// The snapshot in force when the time begins says what has run before.
+	// The snapshot that was current when the period began shows what ran before.
 	lastDay := string(v.open(path + "?days=1").body)
 	if !strings.Contains(lastDay, "/opt/goes") || strings.Count(lastDay, ">before <") != 2 {
 		t.Errorf("the last day is shown as %s", lastDay)

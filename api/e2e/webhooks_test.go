@@ -17,26 +17,25 @@ import (
 )
 
 const (
-	// hookSecret is the secret of all inbound webhooks of tests, and hookUIDPart is in all
-	// of their uids.
+	// hookSecret is the secret of all inbound webhooks of tests. hookUIDPart is a part of all of their uids.
 	hookSecret  = "secret-of-the-inbound-webhooks"
 	hookUIDPart = "-hook-of-"
 	hookRefused = "The address or the signature of the webhook is not valid"
 )
 
-// hookUID is the uid of an inbound webhook of the test's organization.
+// hookUID returns the uid of an inbound webhook of the test's organization.
 func (s *service) hookUID(kind string) evidence.Secret {
 	return evidence.Secret(kind + hookUIDPart + s.org)
 }
 
-// sign is the signature of a body.
+// sign returns the signature of a body.
 func sign(body []byte) string {
 	sum := hmac.New(sha256.New, []byte(hookSecret))
 	sum.Write(body)
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// deliver calls an inbound webhook; without a signature it sends no header.
+// deliver calls an inbound webhook. It sends no signature header if the signature is "".
 func (s *service) deliver(kind, uid, signature string, body []byte) answer {
 	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.URL+"/api/v2/webhooks/"+kind+"/"+uid, bytes.NewReader(body))
@@ -47,7 +46,7 @@ func (s *service) deliver(kind, uid, signature string, body []byte) answer {
 	return s.send(request)
 }
 
-// wantDelivered calls an inbound webhook of the test's organization as the other service does.
+// wantDelivered calls an inbound webhook of the test's organization with a signature. It must be accepted.
 func (s *service) wantDelivered(kind, body string) {
 	s.t.Helper()
 	got := s.deliver(kind, s.hookUID(kind).Reveal(), sign([]byte(body)), []byte(body))
@@ -56,7 +55,7 @@ func (s *service) wantDelivered(kind, body string) {
 	}
 }
 
-// analysis is what SonarQube sends. Further members begin with a comma.
+// analysis returns a webhook body of SonarQube. Further members begin with a comma.
 func analysis(more string) string {
 	return fmt.Sprintf(`{"serverUrl":"https://sonar.example.com","taskId":"AX1","status":"SUCCESS","analysedAt":"2026-11-02T10:02:11+0000",
 		"changedAt":"2026-11-02T10:02:11+0000","revision":%q,"project":{"key":"acme:web app","name":"Web","url":"https://sonar.example.com/web"},
@@ -141,7 +140,7 @@ func TestSonarWebhookIsRecordedWhereTheScanSays(t *testing.T) {
 	}
 }
 
-func TestSonarWebhookSurroundsTheNamesOfFlows(t *testing.T) {
+func TestSonarWebhookAddsPrefixAndSuffixToFlowNames(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	uid := "prefixed" + hookUIDPart + s.org
@@ -160,7 +159,7 @@ func TestSonarWebhookSurroundsTheNamesOfFlows(t *testing.T) {
 	wantProblem(t, s.deliver("sonar", s.hookUID("sonar").Reveal(), sign(body), body), http.StatusUnauthorized, hookRefused, nil)
 }
 
-// change is what LaunchDarkly sends about a flag.
+// change returns a webhook body of LaunchDarkly about a flag.
 func change(name, description string, resources ...string) string {
 	return fmt.Sprintf(`{"_id":"65","kind":"flag","name":%q,"description":%q,"date":1793613000000,"target":{"name":%q,"resources":["%s"]},
 		"member":{"email":"anna@example.com"}}`, name, description, name, strings.Join(resources, `","`))
@@ -198,7 +197,7 @@ func TestLaunchDarklyWebhookRecordsATrail(t *testing.T) {
 	}
 }
 
-func TestLaunchDarklyWebhookPassesOverWhatIsNoFlag(t *testing.T) {
+func TestLaunchDarklyWebhookIgnoresEventsWithoutAFlag(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.wantDelivered("launch-darkly", `{"kind":"project","name":"p","target":{"resources":["proj/default"]}}`)
@@ -217,17 +216,17 @@ func TestWebhooksThatAreNotSignedRecordNothing(t *testing.T) {
 		kind, uid, signature string
 		body                 []byte
 	}{
-		"no signature":            {"sonar", s.hookUID("sonar").Reveal(), "", sonar},
-		"no hex":                  {"sonar", s.hookUID("sonar").Reveal(), "x", sonar},
-		"a part of the signature": {"sonar", s.hookUID("sonar").Reveal(), sign(sonar)[:32], sonar},
-		"of another body":         {"sonar", s.hookUID("sonar").Reveal(), sign(flag), sonar},
-		"of a body but a blank":   {"sonar", s.hookUID("sonar").Reveal(), sign(sonar), append([]byte(" "), sonar...)},
-		"of what is no JSON":      {"sonar", s.hookUID("sonar").Reveal(), sign(sonar), []byte(`{`)},
-		"unknown uid":             {"sonar", "a-uid-that-nobody-has", sign(sonar), sonar},
-		"uid of another kind":     {"sonar", s.hookUID("launch-darkly").Reveal(), sign(sonar), sonar},
-		"a key for the uid":       {"sonar", adminKey, sign(sonar), sonar},
-		"flag without signature":  {"launch-darkly", s.hookUID("launch-darkly").Reveal(), "", flag},
-		"flag to the other kind":  {"launch-darkly", s.hookUID("sonar").Reveal(), sign(flag), flag},
+		"no signature":              {"sonar", s.hookUID("sonar").Reveal(), "", sonar},
+		"no hex":                    {"sonar", s.hookUID("sonar").Reveal(), "x", sonar},
+		"a part of the signature":   {"sonar", s.hookUID("sonar").Reveal(), sign(sonar)[:32], sonar},
+		"of another body":           {"sonar", s.hookUID("sonar").Reveal(), sign(flag), sonar},
+		"of a body without a blank": {"sonar", s.hookUID("sonar").Reveal(), sign(sonar), append([]byte(" "), sonar...)},
+		"a body that is not JSON":   {"sonar", s.hookUID("sonar").Reveal(), sign(sonar), []byte(`{`)},
+		"unknown uid":               {"sonar", "a-uid-that-nobody-has", sign(sonar), sonar},
+		"uid of another kind":       {"sonar", s.hookUID("launch-darkly").Reveal(), sign(sonar), sonar},
+		"a key for the uid":         {"sonar", adminKey, sign(sonar), sonar},
+		"flag without signature":    {"launch-darkly", s.hookUID("launch-darkly").Reveal(), "", flag},
+		"flag to the other kind":    {"launch-darkly", s.hookUID("sonar").Reveal(), sign(flag), flag},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := s.in(t)
@@ -239,7 +238,7 @@ func TestWebhooksThatAreNotSignedRecordNothing(t *testing.T) {
 	}
 }
 
-func TestSignedWebhooksThatAreWrongRecordNothing(t *testing.T) {
+func TestInvalidSignedWebhooksRecordNothing(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	const invalid = "Input payload validation failed"
