@@ -122,9 +122,6 @@ func (a *Artifact) unite(other *Artifact) {
 	if len(a.Origins) == 0 {
 		a.Origins = other.Origins
 	}
-	if len(other.Pods) == 0 {
-		return
-	}
 	a.Pods = maps.Clone(a.Pods)
 	for _, name := range slices.Sorted(maps.Keys(other.Pods)) {
 		a.addPod(name, other.Pods[name])
