@@ -40,7 +40,7 @@ organizations:
     public: true
 `
 
-func TestParseBootstrapReadsWhatIsToBeAbsent(t *testing.T) {
+func TestParseBootstrapReadsAbsentStates(t *testing.T) {
 	got, err := config.ParseBootstrap("bootstrap.yaml", []byte(`
 users:
   - {name: anna, state: absent}
@@ -72,7 +72,7 @@ organizations:
 	}
 }
 
-func TestParseBootstrapRefusesDoubtfulAbsences(t *testing.T) {
+func TestParseBootstrapRefusesInvalidAbsentStates(t *testing.T) {
 	for name, c := range map[string]struct{ file, want string }{
 		"another state":           {"users:\n  - {name: anna, state: gone}", "2: state must be absent"},
 		"a state that is no text": {"users:\n  - {name: anna, state: true}", "2: must be a text; numbers and words such as true or null need quotes"},
@@ -119,7 +119,7 @@ func TestParseBootstrapReadsTheWholeForm(t *testing.T) {
 	}
 }
 
-func TestParseBootstrapTakesAnEmptyFile(t *testing.T) {
+func TestParseBootstrapAcceptsAnEmptyFile(t *testing.T) {
 	for _, text := range []string{"", "# nothing yet\n", "users:\norganizations: []\n", "---\n"} {
 		got, err := config.ParseBootstrap("b.yaml", []byte(text))
 		if err != nil || len(got.Users)+len(got.Organizations) != 0 {

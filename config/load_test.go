@@ -226,7 +226,7 @@ func TestLoadListsEveryFaultAtOnce(t *testing.T) {
 	}
 }
 
-func TestLoadWaitsForReportsLessThanForRequests(t *testing.T) {
+func TestReportWaitMustBeLessThanTheRequestTimeout(t *testing.T) {
 	_, err := config.Load(environ(map[string]string{"ATTESTRY_REQUEST_TIMEOUT": "10s"}))
 	if err == nil || err.Error() != "ATTESTRY_REPORT_WAIT: must be less than ATTESTRY_REQUEST_TIMEOUT" {
 		t.Errorf("got %v", err)

@@ -6,7 +6,7 @@ import (
 	"attestry/config"
 )
 
-func TestNetworksThatCannotBeMeantAreRefused(t *testing.T) {
+func TestInvalidAndLinkLocalNetworksAreRefused(t *testing.T) {
 	const (
 		neither   = " is neither a network such as 10.0.0.0/8 nor an address"
 		linkLocal = " is link-local, which is never called: machines get their credentials from such addresses"

@@ -9,8 +9,8 @@ import (
 	"attestry/scripts/readmetest"
 )
 
-// TestEverySettingIsListed keeps the table in docs/settings.md true. With
-// ATTESTRY_TEST_UPDATE set it writes it.
+// TestEverySettingIsListed compares the table in docs/settings.md with the settings. With ATTESTRY_TEST_UPDATE set it
+// writes it.
 func TestEverySettingIsListed(t *testing.T) {
 	readmetest.Check(t, "../docs/settings.md", "settings", settingsTable())
 }

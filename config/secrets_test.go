@@ -10,7 +10,6 @@ import (
 	"attestry/config"
 )
 
-// secretFile makes a file with a content.
 func secretFile(t *testing.T, content string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "secret")
@@ -20,7 +19,7 @@ func secretFile(t *testing.T, content string) string {
 	return file
 }
 
-// TestEverySecretCanBeInAFile gives each secret in a file, with every line break that editors end it with.
+// TestEverySecretCanBeInAFile reads each secret from a file, with every line break that editors add at its end.
 func TestEverySecretCanBeInAFile(t *testing.T) {
 	secrets := map[string]string{
 		"ATTESTRY_DATABASE_URL":       "mongodb://app:sesame@db:27017/attestry",
@@ -52,7 +51,7 @@ func TestEverySecretCanBeInAFile(t *testing.T) {
 			inFiles = append(inFiles, name+"_FILE="+secretFile(t, value+end))
 		}
 		want, wantErr := config.Load(given)
-		// Files stand above the defaults of standalone.
+		// Files override the defaults of standalone.
 		got, err := config.LoadFrom(config.Sources{Environ: inFiles, Defaults: embedded()})
 		if err != nil || wantErr != nil || got.Stores.Database != want.Stores.Database || got.Stores.Objects != want.Stores.Objects ||
 			got.Stores.Redis != want.Stores.Redis || got.SignIn != want.SignIn || got.SMTP != want.SMTP {
@@ -61,14 +60,14 @@ func TestEverySecretCanBeInAFile(t *testing.T) {
 	}
 }
 
-func TestSecretsInFilesAreGivenOnAsValues(t *testing.T) {
+func TestSecretsInFilesArePassedOnAsValues(t *testing.T) {
 	sources := config.Sources{Environ: []string{"ATTESTRY_REDIS_URL_FILE=" + secretFile(t, "redis://redis\n")}, Defaults: embedded()}
 	if got := sources.Environment(); !slices.Contains(got, "ATTESTRY_REDIS_URL=redis://redis") || strings.Contains(strings.Join(got, " "), "_FILE") {
 		t.Errorf("got %v", got)
 	}
 }
 
-func TestFlagsStandAboveFilesOfSecrets(t *testing.T) {
+func TestFlagsOverrideFilesOfSecrets(t *testing.T) {
 	settings, err := config.LoadFrom(config.Sources{
 		Environ:  []string{"ATTESTRY_REDIS_URL_FILE=" + secretFile(t, "redis://one")},
 		Flags:    []config.Flag{{Name: "--redis", Variable: "ATTESTRY_REDIS_URL", Value: "redis://other"}},

@@ -8,7 +8,7 @@ import (
 	"attestry/config"
 )
 
-func TestSettingsOfIssuersThatNeedEachOther(t *testing.T) {
+func TestSettingsOfIssuersRequireEachOther(t *testing.T) {
 	const issuer = "https://login.example.com"
 	for name, c := range map[string]struct {
 		given map[string]string

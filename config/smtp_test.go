@@ -32,7 +32,7 @@ func TestMailServersHaveThePortOfTheirEncryption(t *testing.T) {
 	}
 }
 
-func TestSettingsOfMailServersThatNeedEachOther(t *testing.T) {
+func TestSettingsOfMailServersRequireEachOther(t *testing.T) {
 	for name, c := range map[string]struct {
 		given map[string]string
 		want  string

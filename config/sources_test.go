@@ -10,7 +10,7 @@ import (
 	"attestry/config"
 )
 
-// embedded are defaults for all that is required.
+// embedded returns defaults for all required settings.
 func embedded() map[string]string {
 	return map[string]string{
 		"ATTESTRY_DATABASE_URL":   "pebble:///data/documents",
@@ -21,11 +21,11 @@ func embedded() map[string]string {
 	}
 }
 
-func TestFlagsStandAboveTheEnvironmentAndBothAboveDefaults(t *testing.T) {
+func TestFlagsOverrideTheEnvironmentAndBothOverrideDefaults(t *testing.T) {
 	sources := config.Sources{
 		Environ: []string{
 			"ATTESTRY_LISTEN=127.0.0.1:1", "ATTESTRY_CONCURRENCY=3", "ATTESTRY_LOG_LEVEL=debug",
-			// As if it were not set.
+			// An empty value counts as not set.
 			"ATTESTRY_DATABASE_URL=",
 		},
 		Flags:    []config.Flag{{Name: "--listen", Variable: "ATTESTRY_LISTEN", Value: "127.0.0.1:2"}},

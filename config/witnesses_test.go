@@ -13,7 +13,7 @@ const (
 	logKey     = "witness.example/w1+b1e3ec3e+AQABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f"
 )
 
-func TestWitnessesThatCannotBeAskedAreRefused(t *testing.T) {
+func TestInvalidWitnessesAreRefused(t *testing.T) {
 	const (
 		address = "has a witness without an address such as https://witness.example before its =, or with a user, a query or a fragment in it"
 		key     = "the verifier key of the witness https://w.example "

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestAttestationCountsForItsTargets follows the table of docs/semantics.md 6.2.
+// TestAttestationCountsForItsTargets tests the table of docs/semantics.md 6.2.
 func TestAttestationCountsForItsTargets(t *testing.T) {
 	record := ArtifactRecord{Flow: "f", Trail: "t", Name: "app", Fingerprint: "1", CommitSHA: "c"}
 	unknownCommit := record
@@ -45,7 +45,7 @@ func TestAttestationCountsForItsTargets(t *testing.T) {
 	}
 }
 
-func TestNewestRecordOfANameTellsTheCommitOfAnArtifact(t *testing.T) {
+func TestNewestRecordOfANameHasTheCommitOfTheArtifact(t *testing.T) {
 	record := func(id, trail, name, commit string, at float64) ArtifactRecord {
 		return ArtifactRecord{ID: id, Flow: "f", Trail: trail, Name: name, Fingerprint: "1", CommitSHA: commit, CreatedAt: at}
 	}
@@ -66,7 +66,7 @@ func TestNewestRecordOfANameTellsTheCommitOfAnArtifact(t *testing.T) {
 	}
 }
 
-// TestOnlyDecisionsAreMadeAboutArtifactsOfOtherTrails follows docs/semantics.md 6.2.
+// TestOnlyDecisionsAreMadeAboutArtifactsOfOtherTrails tests docs/semantics.md 6.2.
 func TestOnlyDecisionsAreMadeAboutArtifactsOfOtherTrails(t *testing.T) {
 	for name, c := range map[string]struct {
 		attestation Attestation
@@ -86,8 +86,8 @@ func TestOnlyDecisionsAreMadeAboutArtifactsOfOtherTrails(t *testing.T) {
 	}
 }
 
-// TestAttestationIsFilledFromItsTrail follows docs/semantics.md 6.1: the commit is the
-// attestation's own, else that of its artifact, else that of its trail.
+// TestAttestationIsFilledFromItsTrail tests docs/semantics.md 6.1: the commit is the attestation's own, else that of
+// its artifact, else that of its trail.
 func TestAttestationIsFilledFromItsTrail(t *testing.T) {
 	trail := Trail{Flow: "f", Commit: &GitCommit{SHA1: "OfTrail"}, Slots: map[string]SlotSummary{
 		"app": {Fingerprint: "1", Commit: "of-app", Filename: "app.tgz"}, "bare": {Fingerprint: "2", Filename: "bare.tgz"}, "new": {},
@@ -101,17 +101,17 @@ func TestAttestationIsFilledFromItsTrail(t *testing.T) {
 		commit, filename string
 		targets          []string
 	}{
-		"of the trail":                    {Attestation{}, nil, nil, "oftrail", "", nil},
-		"of the trail, own commit":        {Attestation{Commit: own}, nil, nil, "own", "", nil},
-		"by name":                         {Attestation{Targets: []string{"app"}}, []string{"app"}, nil, "of-app", "", []string{"app"}},
-		"by names, the first unreported":  {Attestation{Targets: []string{"new", "app"}}, []string{"new", "app"}, nil, "of-app", "", []string{"new", "app"}},
-		"by name, own commit":             {Attestation{Commit: own, Targets: []string{"app"}}, []string{"app"}, nil, "own", "", []string{"app"}},
-		"by name, unknown commit":         {Attestation{Targets: []string{"bare"}}, []string{"bare"}, nil, "oftrail", "", []string{"bare"}},
-		"by fingerprint":                  {Attestation{Fingerprint: "1"}, []string{"app"}, nil, "of-app", "app.tgz", []string{"app"}},
-		"by fingerprint, own commit":      {Attestation{Commit: own, Fingerprint: "1"}, []string{"app"}, nil, "own", "app.tgz", []string{"app"}},
-		"by fingerprint and name":         {Attestation{Fingerprint: "1", Targets: []string{"x"}}, []string{"app"}, nil, "of-app", "app.tgz", []string{"x"}},
-		"by fingerprint of an older one":  {Attestation{Fingerprint: "0"}, []string{"app"}, older, "of-older", "older.tgz", []string{"app"}},
-		"decision about one of elsewhere": {Attestation{Fingerprint: "9"}, nil, nil, "oftrail", "", nil},
+		"of the trail":                   {Attestation{}, nil, nil, "oftrail", "", nil},
+		"of the trail, own commit":       {Attestation{Commit: own}, nil, nil, "own", "", nil},
+		"by name":                        {Attestation{Targets: []string{"app"}}, []string{"app"}, nil, "of-app", "", []string{"app"}},
+		"by names, the first unreported": {Attestation{Targets: []string{"new", "app"}}, []string{"new", "app"}, nil, "of-app", "", []string{"new", "app"}},
+		"by name, own commit":            {Attestation{Commit: own, Targets: []string{"app"}}, []string{"app"}, nil, "own", "", []string{"app"}},
+		"by name, unknown commit":        {Attestation{Targets: []string{"bare"}}, []string{"bare"}, nil, "oftrail", "", []string{"bare"}},
+		"by fingerprint":                 {Attestation{Fingerprint: "1"}, []string{"app"}, nil, "of-app", "app.tgz", []string{"app"}},
+		"by fingerprint, own commit":     {Attestation{Commit: own, Fingerprint: "1"}, []string{"app"}, nil, "own", "app.tgz", []string{"app"}},
+		"by fingerprint and name":        {Attestation{Fingerprint: "1", Targets: []string{"x"}}, []string{"app"}, nil, "of-app", "app.tgz", []string{"x"}},
+		"by fingerprint of an older one": {Attestation{Fingerprint: "0"}, []string{"app"}, older, "of-older", "older.tgz", []string{"app"}},
+		"decision about another trail's": {Attestation{Fingerprint: "9"}, nil, nil, "oftrail", "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := c.attestation

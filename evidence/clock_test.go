@@ -44,7 +44,7 @@ func TestSecondsAreRoundedToMicroseconds(t *testing.T) {
 	}
 }
 
-func TestRoundedTimesStayAsTheyAre(t *testing.T) {
+func TestRoundedTimesAreNotChanged(t *testing.T) {
 	at := time.Date(2026, time.March, 31, 12, 0, 0, 0, time.UTC)
 	for i := range 100_000 {
 		at = at.Add(time.Duration(i)*time.Microsecond + 7*time.Hour)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestShownSHACanBeCutToSevenCharacters(t *testing.T) {
+func TestSHAsUnderSevenCharactersAreShownAsUnknown(t *testing.T) {
 	for name, c := range map[string]struct{ sha, want string }{
 		"unknown":          {"", NoCommit},
 		"too short":        {"v1.0.0", NoCommit},

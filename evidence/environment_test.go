@@ -8,7 +8,7 @@ import (
 	"attestry/evidence"
 )
 
-func TestUnitedStateOfMembers(t *testing.T) {
+func TestUnitedStateDependsOnAllMembers(t *testing.T) {
 	yes, no := new(true), new(false)
 	for name, c := range map[string]struct {
 		states []*bool

@@ -2,7 +2,7 @@ package evidence
 
 import "testing"
 
-func TestFlowChangesWithWhatARequestSaysOfIt(t *testing.T) {
+func TestApplyChangesTheFlowAsRequested(t *testing.T) {
 	stored := Flow{Name: "build", Description: "d", Visibility: PrivateFlow, Template: "t", RepoURL: new("https://example.com/r")}
 	for name, c := range map[string]struct {
 		change  func(*Flow)

@@ -55,7 +55,7 @@ func TestMistypedAPIKeyFindsSwappedNeighbours(t *testing.T) {
 	}
 }
 
-func TestMistypedAPIKeyLeavesForeignKeysAlone(t *testing.T) {
+func TestMistypedAPIKeyIgnoresForeignKeys(t *testing.T) {
 	made := evidence.NewAPIKey().Reveal()
 	foreign := []string{"", "att_", "any-string-of-at-least-16-characters", made + "0", made[:len(made)-1],
 		strings.Repeat("ä", 30), "att_" + strings.Repeat("-", 49), "AtT_" + made[4:]}

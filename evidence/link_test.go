@@ -21,7 +21,7 @@ func TestAbsoluteURLsHaveASchemeOfTheWeb(t *testing.T) {
 	}
 }
 
-func TestLinksAreOfTheWeb(t *testing.T) {
+func TestLinksHaveASchemeOfTheWeb(t *testing.T) {
 	for url, want := range map[string]struct{ link, repo bool }{
 		"":                                     {true, true},
 		"https://ci.example.com/7":             {true, true},

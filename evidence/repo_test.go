@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestRepoIDFollowsFromTheExternalIDElseFromProviderAndName(t *testing.T) {
+func TestRepoIDIsMadeFromTheExternalIDOrElseFromProviderAndName(t *testing.T) {
 	known := RepoInfo{Name: "acme/cli", ID: new("42"), URL: "https://github.com/acme/cli", Provider: new("github")}
 	id := known.RepoID("org", 0)
 	if !regexp.MustCompile(`^[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{8}$`).MatchString(id) {
@@ -44,39 +44,39 @@ func TestRepoIDFollowsFromTheExternalIDElseFromProviderAndName(t *testing.T) {
 	}
 }
 
-func TestRepoMatchesReportsByProviderElseByHost(t *testing.T) {
+func TestRepoMatchesReportsByProviderOrElseByHost(t *testing.T) {
 	info := func(provider, url string) RepoInfo {
 		return RepoInfo{Name: "acme/cli", ID: new("42"), URL: url, Provider: &provider}
 	}
 	const hub, renamed, lab = "https://github.com/acme/cli", "git@GitHub.com:acme/client.git", "https://gitlab.com/acme/cli"
 	for name, c := range map[string]struct {
-		known, told RepoInfo
-		want        RepoMatch
+		known, reported RepoInfo
+		want            RepoMatch
 	}{
 		"one provider":                          {info("github", hub), info("github", hub), SameRepo},
 		"one provider, which has moved":         {info("gitlab", "https://old.example.com/a"), info("gitlab", lab), SameRepo},
 		"two providers":                         {info("github", hub), info("gitlab", lab), OtherRepo},
 		"two providers on one host":             {info("git", hub), info("github", hub), OtherRepo},
-		"provider not told":                     {info("github", hub), info("", hub), SameRepo},
-		"provider not told, renamed":            {info("github", hub), info("", renamed), SameRepo},
-		"provider not told, another host":       {info("github", hub), info("", lab), OtherRepo},
+		"provider not reported":                 {info("github", hub), info("", hub), SameRepo},
+		"provider not reported, renamed":        {info("github", hub), info("", renamed), SameRepo},
+		"provider not reported, another host":   {info("github", hub), info("", lab), OtherRepo},
 		"provider not known":                    {info("", hub), info("github", hub), AdoptableRepo},
 		"provider not known, another host":      {info("", hub), info("gitlab", lab), OtherRepo},
-		"provider neither known nor told":       {info("", hub), info("", renamed), SameRepo},
+		"provider neither known nor reported":   {info("", hub), info("", renamed), SameRepo},
 		"neither, another host":                 {info("", hub), info("", lab), OtherRepo},
 		"neither, addresses without a host":     {info("", "acme/cli"), info("", "acme/cli"), SameRepo},
 		"neither, other address without a host": {info("", "acme/cli"), info("", "acme/web"), OtherRepo},
 	} {
 		t.Run(name, func(t *testing.T) {
 			repo := NewRepo("org", c.known, 0, 1000)
-			if got := repo.Match(c.told); got != c.want {
+			if got := repo.Match(c.reported); got != c.want {
 				t.Errorf("got %d, want %d", got, c.want)
 			}
 		})
 	}
 }
 
-func TestRepoGetsItsProviderFromTheFirstReportThatTellsIt(t *testing.T) {
+func TestRepoGetsItsProviderFromTheFirstReportThatHasOne(t *testing.T) {
 	info := RepoInfo{Name: "acme/cli", ID: new("42"), URL: "https://github.com/acme/cli"}
 	repo := NewRepo("org", info, 0, 1000)
 	info.Provider = new("github")
@@ -97,7 +97,7 @@ func TestRepoGetsItsProviderFromTheFirstReportThatTellsIt(t *testing.T) {
 	}
 }
 
-func TestRepoTakesInWhatALaterReportTells(t *testing.T) {
+func TestLaterReportUpdatesTheRepo(t *testing.T) {
 	info := RepoInfo{
 		Name: "acme/cli", URL: "https://github.com/acme/cli", Description: new("a client"),
 		NamespacePath: []string{"group"}, AdditionalInfo: json.RawMessage(`{"a":1,"b":2}`),
@@ -124,7 +124,7 @@ func TestRepoTakesInWhatALaterReportTells(t *testing.T) {
 	}
 }
 
-func TestNamespaceIsTheReportedOneElseTheFrontOfTheName(t *testing.T) {
+func TestNamespaceIsReportedOrElseTheBeginningOfTheName(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		reported []string

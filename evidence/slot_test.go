@@ -21,7 +21,7 @@ func entryIDs(entries []Entry) []string {
 	return ids
 }
 
-func TestLaterAttestationOfANameCountsInWhicheverOrderTheyCome(t *testing.T) {
+func TestLatestAttestationOfANameCountsInAnyOrder(t *testing.T) {
 	early, late, tie := entry("a", "2", 1), entry("a", "1", 2), entry("a", "3", 2)
 	for _, order := range [][]Entry{{early, late, tie}, {tie, late, early}, {late, tie, early}, {tie, early, tie}} {
 		var entries []Entry
@@ -92,7 +92,7 @@ func TestAttestationsAreBoundByFingerprintOrByNameAndCommit(t *testing.T) {
 	}
 }
 
-func TestLaterOfAnAttestationByNameAndOneByFingerprintCounts(t *testing.T) {
+func TestLaterAttestationCountsWhetherByNameOrByFingerprint(t *testing.T) {
 	artifact := SlotArtifact{Fingerprint: "f", Commit: "c"}
 	for _, c := range []struct {
 		entries []SlotEntry
@@ -112,7 +112,7 @@ func TestLaterOfAnAttestationByNameAndOneByFingerprintCounts(t *testing.T) {
 	}
 }
 
-func TestBoundFingerprintsAreThoseOfAllArtifactsThatAnAttestationIsBoundTo(t *testing.T) {
+func TestBoundFingerprintsAreThoseOfAllBoundArtifacts(t *testing.T) {
 	var slot Slot
 	slot.Report(SlotArtifact{Fingerprint: "f", Commit: "c", Record: "1", Time: 1})
 	slot.Report(SlotArtifact{Fingerprint: "g", Commit: "d", Record: "2", Time: 2})
@@ -132,7 +132,7 @@ func TestBoundFingerprintsAreThoseOfAllArtifactsThatAnAttestationIsBoundTo(t *te
 	}
 }
 
-func TestPrunedSlotIsCompleteForItsCurrentArtifactAlone(t *testing.T) {
+func TestPrunedSlotIsCompleteOnlyForItsCurrentArtifact(t *testing.T) {
 	whole := Slot{Artifacts: []SlotArtifact{{Fingerprint: "f", Time: 1}, {Fingerprint: "g", Time: 2}}}
 	pruned := whole
 	pruned.Pruned = true
@@ -158,7 +158,7 @@ func TestPrunedSlotIsCompleteForItsCurrentArtifactAlone(t *testing.T) {
 	}
 }
 
-// TestOriginalIsWhatWasReportedFirst follows docs/semantics.md 6.4.
+// TestOriginalIsWhatWasReportedFirst tests docs/semantics.md 6.4.
 func TestOriginalIsWhatWasReportedFirst(t *testing.T) {
 	for name, c := range map[string]struct {
 		entry Entry
@@ -166,7 +166,7 @@ func TestOriginalIsWhatWasReportedFirst(t *testing.T) {
 	}{
 		"a plain report":                  {Entry{ID: "1"}, "1"},
 		"an override":                     {Entry{ID: "2", Override: true, Overridden: "1"}, "1"},
-		"an override of what was missing": {Entry{ID: "2", Override: true}, ""},
+		"an override of a missing report": {Entry{ID: "2", Override: true}, ""},
 		"nothing":                         {Entry{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -177,7 +177,7 @@ func TestOriginalIsWhatWasReportedFirst(t *testing.T) {
 	}
 }
 
-func TestLacksAsksForBoundAttestationsThatNoneHasReplaced(t *testing.T) {
+func TestLacksReportsBoundAttestationsThatNoLaterOneReplaced(t *testing.T) {
 	artifact := SlotArtifact{Fingerprint: "f", Commit: "c"}
 	var slot Slot
 	slot.Attest(SlotEntry{Entry: entry("a", "2", 2), Commit: "c"})
@@ -198,9 +198,9 @@ func TestLacksAsksForBoundAttestationsThatNoneHasReplaced(t *testing.T) {
 	}
 }
 
-// TestFullSlotKeepsWhatCounts fills slots beyond their limits in random order: what
-// is shown must be what an unlimited slot shows.
-func TestFullSlotKeepsWhatCounts(t *testing.T) {
+// TestPruningKeepsWhatIsShown fills slots beyond their limits in random order. They must show what a slot without
+// limits shows.
+func TestPruningKeepsWhatIsShown(t *testing.T) {
 	seeds := uint64(9)
 	if testing.Short() {
 		seeds = 3
@@ -253,7 +253,7 @@ func TestSlotWithinItsLimitsIsNotPruned(t *testing.T) {
 	}
 }
 
-func TestWhatWasDroppedAndComesAgainIsDroppedAgain(t *testing.T) {
+func TestDroppedAttestationThatIsReportedAgainIsDroppedAgain(t *testing.T) {
 	var slot Slot
 	slot.Report(SlotArtifact{Fingerprint: "f", Record: "r", Time: 9})
 	for i := range maxSlotEntries + 1 {

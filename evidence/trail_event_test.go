@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestAttestationsMakeAnEventForEachArtifact follows docs/semantics.md 4.4.
+// TestAttestationsMakeAnEventForEachArtifact tests docs/semantics.md 4.4.
 func TestAttestationsMakeAnEventForEachArtifact(t *testing.T) {
 	trail := Trail{Org: "o", Flow: "f", Name: "t", Slots: map[string]SlotSummary{
 		"lib": {Fingerprint: "1"}, "app": {Fingerprint: "1"}, "web": {Fingerprint: "2"},
@@ -15,13 +15,13 @@ func TestAttestationsMakeAnEventForEachArtifact(t *testing.T) {
 		attestation Attestation
 		want        []string // id, type, fingerprint, file name and target
 	}{
-		"of the trail":                {Attestation{}, []string{"a trail_attestation_reported :: "}},
-		"by one name":                 {Attestation{Targets: []string{"web"}}, []string{"a trail_attestation_for_artifact_reported :: web"}},
-		"by two names":                {Attestation{Targets: []string{"web", "new"}}, []string{"a trail_attestation_for_artifact_reported :: web", "a-1 trail_attestation_for_artifact_reported :: new"}},
-		"by fingerprint":              {Attestation{Fingerprint: "2", ArtifactName: "w.tgz", Targets: []string{"web"}}, []string{"a artifact_attestation_reported 2:w.tgz: web"}},
-		"by one of two names":         {Attestation{Fingerprint: "1", Targets: []string{"lib"}}, []string{"a artifact_attestation_reported 1:: app"}},
-		"of an older artifact":        {Attestation{Fingerprint: "0", Targets: []string{"web"}}, []string{"a artifact_attestation_reported 0:: web"}},
-		"a decision on one elsewhere": {Attestation{Fingerprint: "9"}, []string{"a artifact_attestation_reported 9:: "}},
+		"of the trail":                       {Attestation{}, []string{"a trail_attestation_reported :: "}},
+		"by one name":                        {Attestation{Targets: []string{"web"}}, []string{"a trail_attestation_for_artifact_reported :: web"}},
+		"by two names":                       {Attestation{Targets: []string{"web", "new"}}, []string{"a trail_attestation_for_artifact_reported :: web", "a-1 trail_attestation_for_artifact_reported :: new"}},
+		"by fingerprint":                     {Attestation{Fingerprint: "2", ArtifactName: "w.tgz", Targets: []string{"web"}}, []string{"a artifact_attestation_reported 2:w.tgz: web"}},
+		"by one of two names":                {Attestation{Fingerprint: "1", Targets: []string{"lib"}}, []string{"a artifact_attestation_reported 1:: app"}},
+		"of an older artifact":               {Attestation{Fingerprint: "0", Targets: []string{"web"}}, []string{"a artifact_attestation_reported 0:: web"}},
+		"a decision on one of another trail": {Attestation{Fingerprint: "9"}, []string{"a artifact_attestation_reported 9:: "}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.attestation.ID, c.attestation.Name, c.attestation.CreatedAt = "a", "n", 5
@@ -40,7 +40,7 @@ func TestAttestationsMakeAnEventForEachArtifact(t *testing.T) {
 	}
 }
 
-func TestEventsKeepWhatATrailWas(t *testing.T) {
+func TestEventsKeepTheStateOfTheTrailAtTheirTime(t *testing.T) {
 	trail := begunTrail()
 	trail.Org, trail.Flow, trail.Name, trail.CreatedAt, trail.CreatedByID = "o", "f", "t", 1, "me"
 	trail.AddRepo("r")

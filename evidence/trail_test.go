@@ -17,7 +17,7 @@ func begunTrail() Trail {
 	}
 }
 
-func TestBeginPatchesWhatWasSent(t *testing.T) {
+func TestApplyChangesOnlyWhatWasSent(t *testing.T) {
 	for name, c := range map[string]struct {
 		change  TrailChange
 		changed []string
@@ -78,8 +78,8 @@ func TestOlderSummaryOfASlotChangesNothing(t *testing.T) {
 	}
 }
 
-// TestFingerprintsAreFoundUnderTheirNames follows docs/semantics.md 6.2: a fingerprint has
-// every name under which it was reported.
+// TestFingerprintsAreFoundUnderTheirNames tests docs/semantics.md 6.2: a fingerprint has every name under which it was
+// reported.
 func TestFingerprintsAreFoundUnderTheirNames(t *testing.T) {
 	trail := Trail{Slots: map[string]SlotSummary{
 		"only": {Fingerprint: "1"}, "replaced": {Fingerprint: "2", HasOlder: true}, "again": {Fingerprint: "1", HasOlder: true}, "unreported": {},
@@ -101,7 +101,7 @@ func TestFingerprintsAreFoundUnderTheirNames(t *testing.T) {
 	}
 }
 
-func TestReportsWithOldTimesDoNotTurnATrailBack(t *testing.T) {
+func TestTimesOfATrailDoNotGoBack(t *testing.T) {
 	var trail Trail
 	trail.Touch(5)
 	trail.Touch(3)

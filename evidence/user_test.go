@@ -6,7 +6,7 @@ import (
 	"attestry/evidence"
 )
 
-func TestCheckEmailTakesPlainAddressesOnly(t *testing.T) {
+func TestCheckEmailAcceptsPlainAddressesOnly(t *testing.T) {
 	if err := evidence.CheckEmail("first-user@example.com"); err != nil {
 		t.Errorf("a plain address is refused: %v", err)
 	}

@@ -44,7 +44,7 @@ func (g *Group) Go(run func() error) {
 func (g *Group) Wait() error { return g.group.Wait() }
 
 // Every runs a function in a new goroutine once per interval, until the context ends, the function fails, or stop is
-// called, which waits for it. Then the returned context ends; its cause is the error of the function.
+// called, which waits for it. Then the returned context ends. If the function failed, its error is the cause.
 func Every(ctx context.Context, interval time.Duration, run func(context.Context) error) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var running Group

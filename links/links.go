@@ -1,4 +1,4 @@
-// Package links builds the URLs in answers.
+// Package links builds the URLs of pages and of the API.
 package links
 
 import (
@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Links builds the addresses of pages and of the API (docs/semantics.md 1.1).
+// Links builds the URLs of a service (docs/semantics.md 1.1).
 type Links struct{ Base string }
 
 // New makes the links of a base URL: the scheme and host that clients use.

@@ -30,7 +30,7 @@ func TestLinksEscapeTheirSegments(t *testing.T) {
 	}
 }
 
-func TestBaseURLsAreSchemeAndHostAlone(t *testing.T) {
+func TestBaseURLsHaveOnlySchemeAndHost(t *testing.T) {
 	for _, bad := range []string{"", "example.com", "ftp://x", "https://", "https://x/path", "https://x?q", "https://x#f", "https://u:p@x", "://"} {
 		if _, err := New(bad); err == nil {
 			t.Errorf("%q was accepted", bad)

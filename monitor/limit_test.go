@@ -9,7 +9,7 @@ import (
 	"attestry/monitor"
 )
 
-func TestLimitsAreShownUnlessThereAreNone(t *testing.T) {
+func TestOnlyLimitsThatAreSetAreShown(t *testing.T) {
 	registry, used := prometheus.NewRegistry(), 3
 	monitor.RegisterLimits(registry,
 		monitor.Limit{Name: "connections", Max: 10, Used: func() int { return used }},

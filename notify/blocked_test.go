@@ -23,7 +23,7 @@ import (
 
 const blocked = "The address is not allowed: its host is unknown or not public. An operator can allow networks with ATTESTRY_OUTBOUND_ALLOW."
 
-// trap listens on loopback, where nothing may arrive.
+// trap listens on loopback and counts connections. There must be none.
 type trap struct {
 	port    int
 	reached atomic.Int32
@@ -38,7 +38,7 @@ func newTrap(t *testing.T) *trap {
 	}
 	trap.port = v4.Addr().(*net.TCPAddr).Port
 	trap.listen(t, v4)
-	// Where there is no IPv6, or the port is taken, the reason of the attempt is proof enough.
+	// Without IPv6, or if the port is taken, the reason of the attempt must suffice.
 	if v6, err := net.Listen("tcp6", net.JoinHostPort("::1", strconv.Itoa(trap.port))); err == nil {
 		trap.listen(t, v6)
 	}
@@ -112,12 +112,12 @@ func hostileZone() map[string]outboundtest.Name {
 	return zone
 }
 
-// hostileHosts are hosts of addresses that must not be called, as they are written in a URL.
+// hostileHosts returns hosts that must not be called, as they are written in a URL.
 func hostileHosts() []string {
 	hosts := []string{
 		// loopback
 		"127.0.0.1", "127.0.0.1.", "127.1.2.3", "127.255.255.254", "localhost", "LOCALHOST", "[::1]", "[0:0:0:0:0:0:0:1]", "[0000::0001]", "[::1%25lo]",
-		// forms that systems take for loopback
+		// forms that systems read as loopback
 		"2130706433", "2130706433.", "017700000001", "0x7f000001", "0X7F000001", "0177.0.0.1", "0x7f.0.0.1", "0x7f.1", "127.1", "127.0.1", "127.0.0.01", "127.0.0.0x1", "6425673729", "1", "00000000000000000000177.0.0.1",
 		"\u2460\u2461\u2466.\u24EA.\u24EA.\u2460", "127\u30020\u30020\u30021", "\uFF11\uFF12\uFF17.0.0.1",
 		// unspecified
@@ -161,8 +161,7 @@ func TestAddressesThatAreNotPublicAreNotCalled(t *testing.T) {
 	}
 }
 
-// allowedOnly makes a sender that may call one address of loopback, which stands for the public
-// ones, and not the address of the trap.
+// allowedOnly returns a sender that may call 127.0.0.2, in place of public addresses, but not the address of the trap.
 func allowedOnly(t *testing.T, zone map[string]outboundtest.Name) *notify.Sender {
 	t.Helper()
 	return newSender(notify.Sender{HTTP: outbound.NewClient(outbound.Options{
@@ -170,7 +169,7 @@ func allowedOnly(t *testing.T, zone map[string]outboundtest.Name) *notify.Sender
 	})})
 }
 
-// servePublic starts a server at the address that stands for the public ones, at a port.
+// servePublic starts a server on 127.0.0.2, in place of a public address.
 func servePublic(t *testing.T, port int, handler http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	listener, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.2", strconv.Itoa(port)))
@@ -210,7 +209,7 @@ func TestRedirectsToAddressesThatAreNotPublicAreNotFollowed(t *testing.T) {
 func TestANameThatIsRebound(t *testing.T) {
 	trap := newTrap(t)
 	server := servePublic(t, trap.port, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Connection", "close") // so that each attempt looks the name up
+		w.Header().Set("Connection", "close") // each attempt looks the name up
 		ok(w, r)
 	})
 	port := server.Listener.Addr().(*net.TCPAddr).Port
@@ -246,7 +245,7 @@ func TestANameThatIsRebound(t *testing.T) {
 	}
 }
 
-func TestReasonsDoNotTellWhichNamesExist(t *testing.T) {
+func TestReasonsDoNotRevealWhichNamesExist(t *testing.T) {
 	var log bytes.Buffer
 	sender := newSender(notify.Sender{
 		HTTP: outbound.NewClient(outbound.Options{Resolver: outboundtest.NewResolver(t, hostileZone())}),

@@ -15,7 +15,7 @@ import (
 const (
 	maxHeader  = 150
 	maxSection = 3000
-	// maxFallback bounds the text of a message that Slack shows.
+	// maxFallback bounds the text of a message.
 	maxFallback = 4000
 	// maxFact bounds a value in a line, so that each line fits in a section.
 	maxFact = 1000

@@ -25,7 +25,7 @@ type chatMessage struct {
 	}
 }
 
-// texts are all those of blocks.
+// texts returns the texts of all blocks.
 func (m chatMessage) texts() []chatText {
 	var all []chatText
 	for _, block := range m.Blocks {
@@ -57,7 +57,7 @@ func chat(t *testing.T, notice notification.Notice) (chatMessage, []byte) {
 	return m, got.body
 }
 
-// links are what messages may have between < and >.
+// links matches what messages may contain between < and >.
 var links = regexp.MustCompile(`<(https?://[^<>|\x00-\x20]+\|[^<>|]*|!date\^[0-9]+\^\{date_short_pretty\} \{time_secs\}\|[-0-9: UTC]+)>`)
 
 func TestChatsEscapeTextsAndKeepTheLimits(t *testing.T) {
@@ -96,7 +96,7 @@ func TestChatsEscapeTextsAndKeepTheLimits(t *testing.T) {
 	}
 }
 
-func TestMarksOfNamesFormatNothing(t *testing.T) {
+func TestMarkupInNamesIsNotFormatted(t *testing.T) {
 	notice := startedNotice()
 	notice.Environment, notice.Action, notice.Artifact.Name = "_prod_", "`act`", "*bold* ~gone~ _x_ my_app `code`"
 	notice.Artifact.Provenance.Flow = "a~b*c"

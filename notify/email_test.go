@@ -17,14 +17,14 @@ import (
 	"attestry/evidence/notification"
 )
 
-// email is what arrives at a mail server.
+// email is a received e-mail.
 type email struct {
 	header     mail.Header
 	subject    string
 	text, html string
 }
 
-// mailOf sends a notice by e-mail and reads it as a mail program does.
+// mailOf sends a notice by e-mail and parses it like a mail program.
 func mailOf(t *testing.T, m *mailServer, notice notification.Notice, to ...string) email {
 	t.Helper()
 	if attempt := sendMail(t, m.settings(), notice, to...); attempt.Reason != "" {
@@ -90,8 +90,7 @@ func TestEMailsHaveTheHeadersThatMailProgramsNeed(t *testing.T) {
 	}
 }
 
-// visible is the text of an HTML document. It fails for elements and attributes that the template
-// does not have.
+// visible returns the text of an HTML document. It fails the test for elements and attributes that the template lacks.
 func visible(t *testing.T, document string) string {
 	t.Helper()
 	known := regexp.MustCompile(`^(html|head|meta|title|body|h1|p|table|tr|td|ul|li|a|style|dir|href|lang|charset)$`)

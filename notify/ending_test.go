@@ -5,8 +5,7 @@ import (
 	"sync"
 )
 
-// ending is a context that ends with an error of the test's choice, so that no test waits for a
-// time limit.
+// ending is a context that ends with an error of the test's choice, so no test has to wait for a time limit.
 type ending struct {
 	context.Context
 	err  error

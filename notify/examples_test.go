@@ -19,9 +19,8 @@ const (
 	emailFile    = "testdata/email.html"
 )
 
-// TestMessagesAreAsInTheFiles compares whole messages of every type of event with
-// notify/testdata/messages.md, and one e-mail with notify/testdata/email.html. With
-// ATTESTRY_TEST_UPDATE set it writes them.
+// TestMessagesAreAsInTheFiles compares whole messages of every type of event with testdata/messages.md, and one e-mail
+// with testdata/email.html. With ATTESTRY_TEST_UPDATE set it writes them.
 func TestMessagesAreAsInTheFiles(t *testing.T) {
 	m := newMailServer(t, mailOptions{})
 	var all strings.Builder
@@ -47,7 +46,7 @@ func webhookBody(t *testing.T, notice notification.Notice) []byte {
 	return r.requests()[0].body
 }
 
-// indented is JSON as people read it.
+// indented formats JSON for people.
 func indented(t *testing.T, body []byte) string {
 	t.Helper()
 	var out bytes.Buffer

@@ -25,7 +25,7 @@ func secretOf(key string) string {
 	return "whsec_" + base64.StdEncoding.EncodeToString([]byte(key))
 }
 
-// loopback allows the receivers of tests.
+// loopback returns the networks of the receivers.
 func loopback() []netip.Prefix {
 	return []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 }
@@ -43,14 +43,14 @@ func newSender(options notify.Sender) *notify.Sender {
 	return &options
 }
 
-// received is a request that a receiver got.
+// received is a request to a receiver.
 type received struct {
 	method, path string
 	header       http.Header
 	body         []byte
 }
 
-// receiver is a server that keeps what it gets.
+// receiver is a server that records its requests.
 type receiver struct {
 	*httptest.Server
 	mutex sync.Mutex
@@ -79,7 +79,7 @@ func (r *receiver) requests() []received {
 
 func ok(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok") }
 
-// delivery is one of a notice.
+// delivery returns a delivery of a notice.
 func delivery(notice notification.Notice) *notification.Delivery {
 	return &notification.Delivery{ID: "01a2065d-a95e-7bb6-ada6-3d6ffc17.3.0123456789abcdef", CreatedAt: notice.Timestamp, Notice: notice}
 }
@@ -132,7 +132,7 @@ func trailNotice(eventType string) notification.Notice {
 	}
 }
 
-// exampleNotices are one of each type of event, and a few more.
+// exampleNotices returns a notice of each type of event, and a few more.
 func exampleNotices() []notification.Notice {
 	started := startedNotice()
 

@@ -32,7 +32,7 @@ func hostileTexts() []string {
 	}
 }
 
-// hostileNotices have a hostile text in every field, of an environment and of a flow.
+// hostileNotices returns notices of environments and flows, with a hostile text in every field.
 func hostileNotices() []notification.Notice {
 	var notices []notification.Notice
 	for _, text := range hostileTexts() {

@@ -75,7 +75,7 @@ func (m *message) addFacts(n *notification.Notice) {
 	}
 }
 
-// addArtifact adds the facts of an artifact. For one that runs, it also adds that no flow has reported it.
+// addArtifact adds the facts of an artifact. In an environment, an artifact without provenance was reported by no flow.
 func (m *message) addArtifact(a *notification.NoticeArtifact, runs bool) {
 	if a == nil {
 		return

@@ -102,7 +102,7 @@ func mailReason(ctx context.Context, err error) string {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return canceled
 	case ctx.Err() != nil:
-		return "The mail server gave no complete answer within 10 s."
+		return fmt.Sprintf("The mail server gave no complete answer within %.0f s.", mailTimeLimit.Seconds())
 	case errors.As(err, &lookup):
 		return "The mail server does not exist or could not be looked up."
 	case errors.Is(err, syscall.ECONNREFUSED):

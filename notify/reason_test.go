@@ -40,7 +40,7 @@ func TestStatusesDecideWhetherAnAttemptHasSucceeded(t *testing.T) {
 	}
 }
 
-func TestAttemptsTellWhenToTryAgain(t *testing.T) {
+func TestAttemptsReadRetryAfter(t *testing.T) {
 	for header, want := range map[string]float64{
 		"": 0, "0": 0, "120": 120, " 7 ": 7, "86400": 86400, "86401": 86400, "99999999999999999999": 86400, "-5": 0, "1.5": 0, "soon": 0,
 		noon.Add(time.Minute).Format(http.TimeFormat): 60, noon.Add(-time.Minute).Format(http.TimeFormat): 0, noon.Add(48 * time.Hour).Format(http.TimeFormat): 86400,
@@ -100,7 +100,7 @@ func TestAttemptsHaveTheirTimes(t *testing.T) {
 	}
 }
 
-func TestAnAnswerWhoseBodyBreaksOffCounts(t *testing.T) {
+func TestStatusCountsThoughTheBodyIsIncomplete(t *testing.T) {
 	for status, want := range map[int]string{200: "", 503: "The answer has status 503."} {
 		r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
@@ -179,7 +179,7 @@ func TestAttemptsSayWhyThereIsNoAnswer(t *testing.T) {
 	}
 }
 
-func TestAReceiverThatHangsIsLeft(t *testing.T) {
+func TestAttemptAtAHangingReceiverEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  error
 		want string
@@ -198,8 +198,8 @@ func TestAReceiverThatHangsIsLeft(t *testing.T) {
 	}
 }
 
-// The time limit itself is that of outbound.NewClient; here it is shorter, so that nobody waits.
-func TestAnAnswerThatIsNeverCompleteIsLeft(t *testing.T) {
+// The client's time limit is made shorter, so that the test does not wait for it.
+func TestIncompleteAnswerEndsAtTheTimeLimit(t *testing.T) {
 	server := newReceiver(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	client := outbound.NewClient(outbound.Options{Allowed: loopback()})
 	if client.Timeout != 10*time.Second {

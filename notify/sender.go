@@ -41,7 +41,7 @@ type Sender struct {
 type outcome struct {
 	status int
 	answer string
-	// reason tells users why the attempt failed, "" after a success. It may name the target's addresses, but no error.
+	// reason tells users why the attempt failed, "" after a success. It may name e-mail addresses, but not quote err.
 	reason string
 	// retryAfter is the receiver's Retry-After.
 	retryAfter time.Duration

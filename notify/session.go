@@ -60,7 +60,7 @@ func (s *session) startTLS(config *tls.Config) error {
 	return refusedAt("The mail server refused STARTTLS", s.client.StartTLS(config))
 }
 
-// login uses the first mechanism that the server offers. Those that do not send the password come first.
+// login uses the first mechanism in this order that the server offers.
 func (s *session) login(username, password string) error {
 	_, auth := s.client.Extension("AUTH")
 	offered := strings.Fields(auth)
@@ -88,7 +88,7 @@ type rcptReplies struct {
 	deferral error    // the first temporary failure
 }
 
-// address sends MAIL and RCPT. It fails if the sender or all recipients are refused; then nobody gets the e-mail.
+// address sends MAIL and RCPT. It fails if the sender or all recipients are refused. After an error nobody is notified.
 func (s *session) address(from *netmail.Address, to []*netmail.Address) (rcptReplies, error) {
 	if err := s.client.Mail(bracketed(from)); err != nil {
 		return rcptReplies{}, refusedAt("The mail server refused the sender", err)

@@ -21,12 +21,12 @@ import (
 	"attestry/notify"
 )
 
-// mailServer is an SMTP server that keeps what it gets.
+// mailServer is an SMTP server that records its e-mails.
 type mailServer struct {
 	address  string
 	roots    *x509.CertPool
 	password string
-	// refuse has the answers to addresses, mail the one to e-mails.
+	// refuse has the errors for addresses, mail the error for all e-mails.
 	refuse map[string]error
 	mail   error
 
@@ -69,14 +69,14 @@ func newMailServer(t *testing.T, options mailOptions) *mailServer {
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(listener) })
 	t.Cleanup(func() {
-		listener.Close() // which the server may not have noted yet
+		listener.Close() // the server may not know it yet
 		server.Close()
 		serving.Wait()
 	})
 	return m
 }
 
-// newCertificate takes the one that the standard library has for tests, of 127.0.0.1.
+// newCertificate returns the certificate for 127.0.0.1 that net/http/httptest uses.
 func newCertificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	server := httptest.NewTLSServer(nil)
@@ -92,7 +92,7 @@ func (m *mailServer) letters() []letter {
 	return m.got
 }
 
-// settings are those of an operator who uses the server.
+// settings returns the settings of an operator who uses the server.
 func (m *mailServer) settings() *notify.MailServer {
 	return &notify.MailServer{RootCAs: m.roots, SMTP: config.SMTP{
 		Host: config.MailHost(m.address), From: "Attestry <attestry@example.com>", Username: "attestry", Password: "open-sesame",
@@ -282,7 +282,7 @@ func TestAttemptsToSendMailSayWhyTheyFailed(t *testing.T) {
 	}
 }
 
-func TestAnAddressThatIsRefusedForGoodDoesNotKeepTheOthersFromBeingTold(t *testing.T) {
+func TestPermanentlyRefusedAddressDoesNotAffectTheOthers(t *testing.T) {
 	m := newMailServer(t, mailOptions{})
 	m.refuse["gone@example.org"] = &smtp.SMTPError{Code: 550, EnhancedCode: smtp.NoEnhancedCode, Message: "no such user"}
 	attempt := sendMail(t, m.settings(), startedNotice(), "gone@example.org", "anna@example.org")
@@ -294,15 +294,19 @@ func TestAnAddressThatIsRefusedForGoodDoesNotKeepTheOthersFromBeingTold(t *testi
 	}
 }
 
-func TestOnlyAddressesThatWereRefusedForNowAreTriedAgain(t *testing.T) {
+func TestOnlyTemporarilyRefusedAddressesAreRetried(t *testing.T) {
 	m := newMailServer(t, mailOptions{})
 	m.refuse["bert@example.org"] = &smtp.SMTPError{Code: 450, EnhancedCode: smtp.NoEnhancedCode, Message: "busy"}
-	target := &notification.Target{Type: notification.Email, Emails: []string{"anna@example.org", "bert@example.org"}}
+	m.refuse["gone@example.org"] = &smtp.SMTPError{Code: 550, EnhancedCode: smtp.NoEnhancedCode, Message: "no such user"}
+	target := &notification.Target{Type: notification.Email, Emails: []string{"anna@example.org", "bert@example.org", "gone@example.org"}}
 	d := notification.NewDelivery("org", 1, target, startedNotice(), 1000, 0)
 	sender := newSender(notify.Sender{Mail: *m.settings()})
-	for range 2 {
+	for _, want := range []string{"Refused for gone@example.org: 550 no such user\nbusy", "busy"} {
 		d.Begin(d.Due)
 		attempt := sender.Send(t.Context(), target, &d, nil)
+		if attempt.Answer != want {
+			t.Errorf("the stored answer is %q, want %q", attempt.Answer, want)
+		}
 		if attempt.Status != 450 || attempt.Reason != "The mail server did not take the address bert@example.org (450)." {
 			t.Fatalf("got %+v", attempt)
 		}
@@ -312,12 +316,12 @@ func TestOnlyAddressesThatWereRefusedForNowAreTriedAgain(t *testing.T) {
 	delete(m.refuse, "bert@example.org")
 	d.Begin(d.Due)
 	d.End(d.Until, sender.Send(t.Context(), target, &d, nil), 0)
-	var told [][]string
+	var recipients [][]string
 	for _, one := range m.letters() {
-		told = append(told, one.to)
+		recipients = append(recipients, one.to)
 	}
-	if want := [][]string{{"anna@example.org"}, {"bert@example.org"}}; !reflect.DeepEqual(told, want) || d.State != notification.Delivered || d.Left != nil {
-		t.Errorf("told %v, %+v", told, d)
+	if want := [][]string{{"anna@example.org"}, {"bert@example.org"}}; !reflect.DeepEqual(recipients, want) || d.State != notification.Delivered || d.Left != nil {
+		t.Errorf("told %v, %+v", recipients, d)
 	}
 }
 
@@ -328,7 +332,7 @@ func TestWithoutAMailServerMailFails(t *testing.T) {
 	}
 }
 
-// listenAndHang starts a server that accepts connections and says nothing.
+// listenAndHang starts a server that accepts connections and never answers.
 func listenAndHang(t *testing.T, accepted func()) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -353,7 +357,7 @@ func listenAndHang(t *testing.T, accepted func()) string {
 	return listener.Addr().String()
 }
 
-func TestAMailServerThatHangsIsLeft(t *testing.T) {
+func TestAttemptAtAHangingMailServerEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  error
 		want string

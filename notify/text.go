@@ -15,8 +15,8 @@ const (
 	maxLink = 1500
 )
 
-// plain makes one line of an untrusted text. It replaces control characters by spaces, and removes bidirectional
-// control characters, which could make a name look like another one.
+// plain makes one line of at most maxText characters of an untrusted text. It replaces control characters by spaces,
+// and removes bidirectional control characters, which could make a name look like another one.
 func plain(text string) string {
 	cleaned := strings.Map(func(r rune) rune {
 		switch {
@@ -30,7 +30,7 @@ func plain(text string) string {
 	return evidence.ShortenTo(strings.Join(strings.Fields(cleaned), " "), maxText)
 }
 
-// webLink returns an address if it is a safe http or https URL, else "": a javascript: link could do harm.
+// webLink returns an http or https address as a link, or "" for others and long ones: javascript: could do harm.
 func webLink(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || !callable(u) {

@@ -26,8 +26,8 @@ func TestWebhooksAreSignedWithTheNewAndTheFormerSecret(t *testing.T) {
 	// The library compares the time of the signature with that of the machine.
 	sender := newSender(notify.Sender{Clock: time.Now})
 	target := &notification.Target{Type: notification.Webhook, Webhook: r.URL + "/hook?token=t"}
-	told := delivery(startedNotice())
-	attempt := sender.Send(context.Background(), target, told, []string{secretOf(newKey), secretOf(formerKey)})
+	message := delivery(startedNotice())
+	attempt := sender.Send(context.Background(), target, message, []string{secretOf(newKey), secretOf(formerKey)})
 	if attempt.Reason != "" || attempt.Status != 200 || attempt.Answer != "ok" {
 		t.Fatalf("got %+v", attempt)
 	}
@@ -52,7 +52,7 @@ func TestWebhooksAreSignedWithTheNewAndTheFormerSecret(t *testing.T) {
 	if err := first.Verify(got.body, got.header); err != nil {
 		t.Errorf("the first signature is not that of the newest secret: %v", err)
 	}
-	if id := got.header.Get("webhook-id"); id != told.ID {
+	if id := got.header.Get("webhook-id"); id != message.ID {
 		t.Errorf("the id is %q", id)
 	}
 }
@@ -109,7 +109,7 @@ func TestNothingIsSentWithoutASignature(t *testing.T) {
 	}
 }
 
-// TestPayloadsHaveNullForWhatIsAbsent compares whole payloads that notify/testdata/messages.md does not have.
+// TestPayloadsHaveNullForWhatIsAbsent compares whole payloads that testdata/messages.md does not contain.
 func TestPayloadsHaveNullForWhatIsAbsent(t *testing.T) {
 	attested := trailNotice(notification.EventAttestation)
 	attested.Attestation = &notification.NoticeAttestation{ID: "a1", Name: "unit-tests", Type: "junit", Status: "compliant", HTMLURL: "h", APIURL: "p", Artifact: "nginx", Fingerprint: "f"}
@@ -137,7 +137,7 @@ func TestPayloadsHaveNullForWhatIsAbsent(t *testing.T) {
 	}
 }
 
-// onlyTexts finds values that are neither texts nor null.
+// onlyTexts fails the test for values that are neither texts nor null.
 func onlyTexts(t *testing.T, value any) {
 	t.Helper()
 	switch v := value.(type) {

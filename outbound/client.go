@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// MaxAnswer bounds the body of a response, in bytes.
+	// MaxAnswer bounds the headers of a response, and also its body, in bytes.
 	MaxAnswer = 64 << 10
 	// timeLimit bounds the time of a call, including the body of the response.
 	timeLimit = 10 * time.Second
@@ -35,9 +35,9 @@ type Options struct {
 
 // NewClient makes a client that connects only to addresses that are public or allowed. It checks the resolved address
 // when it opens a connection, so DNS rebinding does not help. It refuses hosts that resolvers might parse as an
-// address, such as 2130706433 and 0x7f.1, before it resolves them. Prohibited recognizes the errors. A call ends within
-// 10 s. Redirects are not followed: the response with the status 3xx is returned. Reading more than MaxAnswer of a body
-// is an error. The client uses no proxy of the environment and keeps no cookies.
+// address, such as 2130706433 and 0x7f.1, before it resolves them. Prohibited recognizes these refusals. A call ends
+// within 10 s. Redirects are not followed: the response with the status 3xx is returned. Reading more than MaxAnswer of
+// a body is an error. The client uses no proxy of the environment and keeps no cookies.
 func NewClient(options Options) *http.Client {
 	transport := &http.Transport{
 		DialContext:            newDialer(options).dial,

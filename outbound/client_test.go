@@ -21,7 +21,7 @@ import (
 	"attestry/trace"
 )
 
-// loopback allows the servers of tests.
+// loopback returns the networks of the test servers.
 func loopback() []netip.Prefix {
 	return []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 }
@@ -47,7 +47,7 @@ func get(t *testing.T, client *http.Client, url string) (*http.Response, error) 
 	return client.Do(request)
 }
 
-// read gets a body as a whole.
+// read requests a URL and reads the whole body.
 func read(t *testing.T, client *http.Client, url string) (status int, body string, err error) {
 	t.Helper()
 	response, err := get(t, client, url)
@@ -144,7 +144,7 @@ func TestServersNeedACertificateAndModernTLS(t *testing.T) {
 	newServer := func(max uint16) *httptest.Server {
 		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Proto) }))
 		server.TLS = &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: max}
-		server.EnableHTTP2 = max > tls.VersionTLS11 // which HTTP/2 needs
+		server.EnableHTTP2 = max > tls.VersionTLS11 // HTTP/2 needs TLS 1.2
 		server.Config.ErrorLog = discard()
 		server.StartTLS()
 		t.Cleanup(server.Close)
@@ -183,7 +183,7 @@ func TestACallEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestServersAreToldOfNoTraceUnlessSpansAreExported(t *testing.T) {
+func TestNoTraceparentIsSentUnlessSpansAreExported(t *testing.T) {
 	server, requests := serve(t, func(_ http.ResponseWriter, r *http.Request) {
 		if got := r.Header.Get("traceparent"); got != "" {
 			t.Errorf("the server got the traceparent %s", got)

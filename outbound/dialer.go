@@ -52,9 +52,9 @@ func (d dialer) dial(ctx context.Context, network, address string) (net.Conn, er
 // Prohibited reports whether a call failed because its address is not allowed.
 func Prohibited(err error) bool { return errors.Is(err, ssrf.ErrProhibitedIP) }
 
-// checkHost refuses numeric hosts that are not in the form of an address. Depending on the system, a resolver parses
-// 2130706433, 127.1, 0177.0.0.1 and 0x7f.1 as 127.0.0.1. It also refuses an empty host, which means this machine, and
-// addresses with a zone, which are link-local.
+// checkHost refuses hosts that end in a number and are not in the form of an address. Depending on the system, a
+// resolver parses 2130706433, 127.1, 0177.0.0.1 and 0x7f.1 as 127.0.0.1. It also refuses an empty host, which means
+// this machine, and addresses with a zone, which are link-local.
 func checkHost(address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"attestry/outbound/outboundtest"
 )
 
-func TestTheResolverOfTheOptionsIsAsked(t *testing.T) {
+func TestTheResolverOfTheOptionsIsUsed(t *testing.T) {
 	server, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") })
 	resolver := outboundtest.NewResolver(t, map[string]outboundtest.Name{"receiver.example": outboundtest.Always("127.0.0.1")})
 	client := outbound.NewClient(outbound.Options{Allowed: loopback(), Resolver: resolver})
@@ -30,7 +30,7 @@ func TestTheResolverOfTheOptionsIsAsked(t *testing.T) {
 	}
 }
 
-func TestARefusalIsTheErrorThoughAnotherAddressFailedFirst(t *testing.T) {
+func TestRefusedAddressIsTheErrorThoughAnotherFailedFirst(t *testing.T) {
 	server, requests := serve(t, func(http.ResponseWriter, *http.Request) {})
 	port := strconv.Itoa(server.Listener.Addr().(*net.TCPAddr).Port)
 	// Nothing listens at the first address.

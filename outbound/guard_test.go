@@ -69,10 +69,10 @@ func TestAddressesAreRefusedUnlessTheyArePublicOrAllowed(t *testing.T) {
 		"metadata of Oracle":          {everything, "192.0.0.192:80", false},
 		"metadata of Alibaba":         {everything, "100.100.100.200:80", false},
 		"metadata of Azure":           {nil, "168.63.129.16:80", false},
-		"that, mapped":                {nil, "[::ffff:168.63.129.16]:80", false},
-		"that behind NAT64":           {everything, "[64:ff9b::a83f:8110]:80", false},
+		"metadata of Azure, mapped":   {nil, "[::ffff:168.63.129.16]:80", false},
+		"metadata of Azure, NAT64":    {everything, "[64:ff9b::a83f:8110]:80", false},
 		"beside metadata of AWS":      {everything, "[fd00:ec2::253]:80", true},
-		"allowed and yet not that":    {prefixes("169.254.0.0/16"), "127.0.0.1:443", false},
+		"another network is allowed":  {prefixes("169.254.0.0/16"), "127.0.0.1:443", false},
 		"neighbour of the link-local": {nil, "169.253.255.255:443", true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestOnlyAddressesReachedByTCPAreAccepted(t *testing.T) {
 	}
 }
 
-// Both would take long, or the setting of another test, to see from outside.
+// Testing these from outside would take long, or need environment variables of the process.
 func TestClientsHaveATimeLimitAndNoProxy(t *testing.T) {
 	client := NewClient(Options{})
 	if client.Timeout != 10*time.Second {

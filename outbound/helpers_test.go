@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// compressed returns zeros of a length, compressed.
+// compressed returns so many zeros, compressed.
 func compressed(t *testing.T, length int) []byte {
 	t.Helper()
 	var content bytes.Buffer
@@ -22,5 +22,5 @@ func compressed(t *testing.T, length int) []byte {
 	return content.Bytes()
 }
 
-// discard is a logger for servers of which handshakes fail.
+// discard returns a logger for servers whose handshakes fail.
 func discard() *log.Logger { return log.New(io.Discard, "", 0) }

@@ -12,7 +12,7 @@ func TestHostsThatAreNumbersAreRefusedUnlessTheyAreAddresses(t *testing.T) {
 		"0x7f.example.com":       true,
 		"0xyz":                   true,
 		"x0x7f":                  true,
-		"127.0.0.1":              true, // which the guard refuses
+		"127.0.0.1":              true, // the guard refuses it
 		"8.8.8.8":                true,
 		"[::1]":                  true,
 		"[::ffff:127.0.0.1]":     true,

@@ -31,7 +31,7 @@ func TestTraceparentsAreParsedAsW3CTraceContextSays(t *testing.T) {
 			t.Errorf("%q is %q, want %q", header, got, want)
 		}
 	}
-	// Tasks of earlier versions have the id alone.
+	// Tasks of earlier versions have only the id.
 	for _, reference := range []string{parent + "-01", id} {
 		ctx := trace.With(context.Background(), reference)
 		if got := trace.ID(ctx); got != id || trace.Reference(ctx) != reference {

@@ -11,7 +11,7 @@ import (
 	"attestry/evidence"
 )
 
-func TestCertificatesSpeakForTheServiceAccountsOfTheirNames(t *testing.T) {
+func TestCertificatesAuthenticateTheServiceAccountsOfTheirNames(t *testing.T) {
 	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	gate := &Gate{Identities: newIdentities(t), Clock: func() time.Time { return now }, Certificates: config.ClientAccounts{
 		"cluster": {Org: "acme", Name: "prod"}, "gatekeeper.svc": {Org: "acme", Name: "gatekeeper"},

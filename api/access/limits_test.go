@@ -19,8 +19,8 @@ import (
 	"attestry/storage/tenancy/tenancytest"
 )
 
-// newIdentities has the users "user one" and "user two" with the keys "one" and "two". They are members of acme, which has
-// the service accounts prod and gatekeeper, and not of other.
+// newIdentities has the users "user one" and "user two" with the keys "one" and "two". They are members of acme, but
+// not of other. acme has the service accounts prod and gatekeeper.
 func newIdentities(t *testing.T) *tenancy.Tenancy {
 	t.Helper()
 	identities := tenancytest.Open(t, identity.Bootstrap{
@@ -42,7 +42,7 @@ func newMetrics() *limits.Metrics {
 	return limits.NewMetrics(prometheus.NewRegistry(), config.Limits{}, time.Now)
 }
 
-// withAttempts is a gate that takes so many failed attempts of an address.
+// withAttempts is a gate that allows so many failed attempts of an address.
 func withAttempts(t *testing.T, perMinute int) *Gate {
 	t.Helper()
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
@@ -51,7 +51,7 @@ func withAttempts(t *testing.T, perMinute int) *Gate {
 	})}
 }
 
-// memoryBuckets are buckets that are never filled again.
+// memoryBuckets are buckets that never drain.
 type memoryBuckets map[string]int
 
 func (b memoryBuckets) Allow(_ context.Context, name string, limit redis_rate.Limit) (*redis_rate.Result, error) {
@@ -62,7 +62,7 @@ func (b memoryBuckets) Allow(_ context.Context, name string, limit redis_rate.Li
 	return &redis_rate.Result{Limit: limit, Allowed: 1, Remaining: limit.Burst - b[name]}, nil
 }
 
-// withRates is a gate that takes so many requests of each key and to each organization.
+// withRates is a gate that allows so many requests of each key and to each organization.
 func withRates(t *testing.T, perKey, perOrganization int) *Gate {
 	t.Helper()
 	return &Gate{Identities: newIdentities(t), Rates: &limits.Rates{
@@ -71,7 +71,7 @@ func withRates(t *testing.T, perKey, perOrganization int) *Gate {
 	}}
 }
 
-// admit asks for an operation of members as the holder of a secret at an address.
+// admit requests an operation for members with a key, from an address.
 func admit(t *testing.T, gate *Gate, secret, address, org string) error {
 	t.Helper()
 	_, _, err := gate.Admit(t.Context(), Request{
@@ -80,7 +80,7 @@ func admit(t *testing.T, gate *Gate, secret, address, org string) error {
 	return err
 }
 
-func TestGoodKeysAreServedAtAnAddressWithTooManyWrongOnes(t *testing.T) {
+func TestValidKeysAreServedAtAnAddressWithTooManyFailedAttempts(t *testing.T) {
 	gate := withAttempts(t, 3)
 	for i := range 3 {
 		if err := admit(t, gate, fmt.Sprint("wrong", i), "203.0.113.5", "acme"); evidence.CodeOf(err) != evidence.Unauthorized {

@@ -20,7 +20,7 @@ type payloads struct {
 	V2    *attestation.FoundPullRequestV2 `json:"v2,omitempty"`
 }
 
-func TestPayloadsAreAdmittedAsTheContractHasThem(t *testing.T) {
+func TestPayloadsAreValidatedAsInTheContract(t *testing.T) {
 	registry := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
 	schema := registry.Schema(reflect.TypeFor[payloads](), true, "")
 	check := func(body string) validation.Findings {
@@ -61,7 +61,7 @@ func TestPayloadsAreAdmittedAsTheContractHasThem(t *testing.T) {
 	}
 }
 
-// decodeType decodes a body for which there is memory.
+// decodeType decodes a body without a limit of memory.
 func decodeType[T any](v *validation.Validator, s *huma.Schema, body []byte, found validation.Findings) *T {
 	value, err := validation.DecodeStrict[T](memory.Unlimited(), v, s, body, found)
 	if err != nil {

@@ -61,7 +61,7 @@ func TestContentTypesAreCleaned(t *testing.T) {
 	}
 }
 
-// retainingObjects is an object store that can keep objects from deletion, or fails to.
+// retainingObjects is an object store that records and may refuse retention.
 type retainingObjects struct {
 	storage.Objects
 	retained  []string
@@ -73,7 +73,7 @@ func (r *retainingObjects) Retain(_ context.Context, key string, until time.Time
 	return r.retainErr
 }
 
-func TestEvidenceIsKeptFromDeletionBeforeItIsReferredTo(t *testing.T) {
+func TestEvidenceIsRetainedBeforeItIsReferenced(t *testing.T) {
 	for _, refused := range []error{nil, errors.New("refused")} {
 		folder, err := filesystem.Open(t.TempDir())
 		if err != nil {

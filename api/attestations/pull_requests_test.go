@@ -10,7 +10,7 @@ import (
 
 const sha = `"merge_commit":"0123456789abcdef0123456789abcdef01234567"`
 
-func TestPullRequestsThatClientsSendAreTaken(t *testing.T) {
+func TestPullRequestsThatClientsSendAreAccepted(t *testing.T) {
 	for name, sent := range map[string]string{
 		"V1":                          `{"url":"u","state":"MERGED",` + sha + `,"approvers":["a","b"]}`,
 		"V1, open, nobody approved":   `{"url":"u","state":"OPEN","merge_commit":"","approvers":null}`,
@@ -18,9 +18,9 @@ func TestPullRequestsThatClientsSendAreTaken(t *testing.T) {
 		"V1 of a newer client":        `{"url":"u","state":"s",` + sha + `,"approvers":["a"],"author":"me","commits":null,"title":"","created_at":0,"merged_at":null,"head_ref":"","base_ref":""}`,
 		"V2":                          `{"url":"u","state":"s","author":"a","title":"t","created_at":1750851601,"merged_at":1750923680.5,"head_ref":"h","base_ref":"b",` + sha + `,"approvers":[{"username":"x","state":"APPROVED","timestamp":1}],"commits":[{"sha1":"s","message":null,"author":"**REDACTED**","more":1}]}`,
 		"V2, open":                    `{"url":"u","state":"s","author":"a","title":"t","created_at":1,"head_ref":"h","merge_commit":"","approvers":null,"commits":[]}`,
-		"V2 without what may be left": `{"url":"u","state":"s","author":"a","title":"t","created_at":1,"head_ref":"h","commits":[]}`,
+		"V2 without optional members": `{"url":"u","state":"s","author":"a","title":"t","created_at":1,"head_ref":"h","commits":[]}`,
 		"V2 with nulls":               `{"url":"u","state":"s","author":"a","title":"t","created_at":1,"merged_at":null,"head_ref":"h","base_ref":null,"merge_commit":null,"approvers":null,"commits":[]}`,
-		"V2 with an unnamed title":    `{"url":"u","state":"s","author":"","title":"","created_at":1,"head_ref":"h","commits":[]}`,
+		"V2 with an empty title":      `{"url":"u","state":"s","author":"","title":"","created_at":1,"head_ref":"h","commits":[]}`,
 	} {
 		if found := (FoundPullRequests{json.RawMessage(sent)}).check(); len(found) > 0 {
 			t.Errorf("%s: %q", name, found)

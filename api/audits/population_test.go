@@ -10,7 +10,7 @@ import (
 	"attestry/evidence/snapshot"
 )
 
-// TestFrameworksMayNameAllFindingsButRestarts keeps the two lists of findings, of which pages and files take one, together.
+// TestFrameworksMayNameAllFindingsButRestarts compares the findings of frameworks with those that queries select by.
 func TestFrameworksMayNameAllFindingsButRestarts(t *testing.T) {
 	field, _ := reflect.TypeFor[FindingQuery]().FieldByName("Finding")
 	listed := strings.Split(field.Tag.Get("enum"), ",")

@@ -48,7 +48,7 @@ func directive(t *testing.T, policy, name string) []string {
 	return nil
 }
 
-func TestPolicyAllowsTheInlineScriptsAndStylesByTheirHashesAlone(t *testing.T) {
+func TestPolicyAllowsInlineScriptsAndStylesOnlyByTheirHashes(t *testing.T) {
 	page := newPage(t)
 	inline := 0
 	elements(t, page, func(node *html.Node) {
@@ -79,7 +79,7 @@ func TestPolicyAllowsTheInlineScriptsAndStylesByTheirHashesAlone(t *testing.T) {
 	}
 }
 
-func TestPageRefersToItsOwnFilesAlone(t *testing.T) {
+func TestPageRefersOnlyToItsOwnFiles(t *testing.T) {
 	page := newPage(t)
 	var names []string
 	for _, file := range page.Files {

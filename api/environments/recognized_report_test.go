@@ -16,7 +16,7 @@ import (
 	"attestry/evidence/snapshot"
 )
 
-// decoder handles bodies as the operation does that decodes them.
+// decoder decodes bodies like the operation.
 type decoder[T any] struct {
 	validator *validation.Validator
 	schema    *huma.Schema
@@ -42,8 +42,7 @@ func (d *decoder[T]) digest(body []byte) (string, bool) {
 	return report.Digest(), true
 }
 
-// edited is a body in which two ranges were exchanged, of which some numbers are taken
-// modulo the length, and space was inserted.
+// edited exchanges two ranges of a body, and may insert a space between them, for each 5 bytes of edits.
 func edited(body []byte, edits []byte) []byte {
 	body = slices.Clone(body)
 	for len(edits) >= 5 && len(body) > 0 {
@@ -61,7 +60,7 @@ func edited(body []byte, edits []byte) []byte {
 	return body
 }
 
-// shuffled is a body with its elements in another order, or false if it cannot be read.
+// shuffled changes the order of the elements of a body. It returns false if the body cannot be read.
 func shuffled(body []byte, seed uint64) ([]byte, bool) {
 	var parsed struct{ Artifacts []json.RawMessage }
 	if err := json.Unmarshal(body, &parsed); err != nil {
@@ -82,9 +81,9 @@ func shuffled(body []byte, seed uint64) ([]byte, bool) {
 	return slices.Concat(body[:begin+1], bytes.Join(elements, []byte(" ,\n")), body[end:]), true
 }
 
-// FuzzRecognizedReportsAreAcceptedWithTheSameDigest looks for a body that would be recognized
-// after another one, and that the operation would refuse or read as something else. What is
-// recognized is nearly always made of the elements of the first body, so the second one is.
+// FuzzRecognizedReportsAreAcceptedWithTheSameDigest looks for a body that is recognized as equal to another one, though
+// the operation would refuse it or read it differently. Such a body nearly always consists of the elements of the first
+// one, so the second body is made from them.
 func FuzzRecognizedReportsAreAcceptedWithTheSameDigest(f *testing.F) {
 	one := `{"podName":"a","namespace":"n","digests":{"x":"` + goodDigest + `"},"creationTimestamp":1,"owners":[]}`
 	two := `{"podName":"b","namespace":"n","digests":{"y":"` + goodDigest + `"},"creationTimestamp":2}`

@@ -16,18 +16,15 @@ import (
 	"attestry/evidence/snapshot"
 )
 
-// reportForm is a type of report as tests try it: one good artifact, of which they
-// change members, and what they may change.
+// reportForm is a type of report: a valid artifact, and the members of it that tests may change.
 type reportForm struct {
 	kind     string
 	decode   func(t *testing.T, body []byte) ([]snapshot.Instance, validation.Findings)
 	fast     func(body []byte) bool
 	artifact map[string]any
-	// texts are the required members that hold any text; optional ones may be null as
-	// well.
+	// texts are the required members with any text. optional are the members that may be null.
 	texts, optional []string
-	// choices are the required members that hold one of a few texts, with how a wrong
-	// one is answered.
+	// choices are the required members with one of a few texts, each with the message for other texts.
 	choices map[string]string
 	// unknown reports whether digests may be "".
 	unknown bool
@@ -46,34 +43,34 @@ func reportForms() []reportForm {
 	}
 	return []reportForm{
 		{
-			kind: "K8S", decode: decodedAs[K8SReport], fast: takenFast[K8SReport], artifact: with(map[string]any{"podName": "p", "namespace": "n"}),
+			kind: "K8S", decode: decodedAs[K8SReport], fast: decodesFast[K8SReport], artifact: with(map[string]any{"podName": "p", "namespace": "n"}),
 			texts: []string{"podName", "namespace"}, optional: []string{"owners"},
 		},
 		{
-			kind: "ECS", decode: decodedAs[ECSReport], fast: takenFast[ECSReport], artifact: with(map[string]any{"taskArn": "arn:aws:ecs:x"}), unknown: true,
+			kind: "ECS", decode: decodedAs[ECSReport], fast: decodesFast[ECSReport], artifact: with(map[string]any{"taskArn": "arn:aws:ecs:x"}), unknown: true,
 			texts: []string{"taskArn"}, optional: []string{"cluster_name", "service_name", "clusterName", "serviceName"},
 		},
 		{
-			kind: "azure-apps", decode: decodedAs[AzureAppsReport], fast: takenFast[AzureAppsReport], unknown: true,
+			kind: "azure-apps", decode: decodedAs[AzureAppsReport], fast: decodesFast[AzureAppsReport], unknown: true,
 			artifact: with(map[string]any{"digests_source": "acr", "app_name": "a", "app_kind": "app"}),
 			texts:    []string{"app_name", "app_kind"},
 			choices:  map[string]string{"digests_source": "Input should be 'acr', 'logs' or 'kosli-cli'"},
 		},
 		{
-			kind: "cloud-run", decode: decodedAs[CloudRunReport], fast: takenFast[CloudRunReport], artifact: with(map[string]any{"kind": "job"}), unknown: true,
+			kind: "cloud-run", decode: decodedAs[CloudRunReport], fast: decodesFast[CloudRunReport], artifact: with(map[string]any{"kind": "job"}), unknown: true,
 			optional: []string{"serviceName", "revisionName", "jobName"},
 			choices:  map[string]string{"kind": "Input should be 'service' or 'job'"},
 		},
-		{kind: "S3", decode: decodedAs[S3Report], fast: takenFast[S3Report], artifact: plain()},
-		{kind: "docker", decode: decodedAs[DockerReport], fast: takenFast[DockerReport], artifact: plain()},
-		{kind: "lambda", decode: decodedAs[LambdaReport], fast: takenFast[LambdaReport], artifact: plain()},
-		{kind: "server", decode: decodedAs[ServerReport], fast: takenFast[ServerReport], artifact: plain()},
-		{kind: "serverless", decode: decodedAs[ServerlessReport], fast: takenFast[ServerlessReport], artifact: plain()},
+		{kind: "S3", decode: decodedAs[S3Report], fast: decodesFast[S3Report], artifact: plain()},
+		{kind: "docker", decode: decodedAs[DockerReport], fast: decodesFast[DockerReport], artifact: plain()},
+		{kind: "lambda", decode: decodedAs[LambdaReport], fast: decodesFast[LambdaReport], artifact: plain()},
+		{kind: "server", decode: decodedAs[ServerReport], fast: decodesFast[ServerReport], artifact: plain()},
+		{kind: "serverless", decode: decodedAs[ServerlessReport], fast: decodesFast[ServerlessReport], artifact: plain()},
 	}
 }
 
-// decodedAs decodes a body as the operation does, and makes sure that what the fast
-// path takes the schema takes as well, for the same.
+// decodedAs decodes a body like the operation. If the fast path accepts the body, the schema must accept it with the
+// same result.
 func decodedAs[T any](t *testing.T, body []byte) ([]snapshot.Instance, validation.Findings) {
 	t.Helper()
 	registry := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
@@ -93,13 +90,13 @@ func decodedAs[T any](t *testing.T, body []byte) ([]snapshot.Instance, validatio
 	return any(value).(reportBody).instances(), found
 }
 
-// takenFast reports whether a body needs no look at its schema.
-func takenFast[T any](body []byte) bool {
+// decodesFast reports whether the fast path accepts a body.
+func decodesFast[T any](body []byte) bool {
 	_, ok := validation.DecodeFast[T](body)
 	return ok
 }
 
-// changed is the body of a report of one artifact, one member of which is changed.
+// changed returns a report of one artifact, with one member changed.
 func (f *reportForm) changed(t *testing.T, member string, value any) []byte {
 	t.Helper()
 	artifact := maps.Clone(f.artifact)
@@ -116,7 +113,7 @@ func (f *reportForm) body(t *testing.T, artifacts ...any) []byte {
 	return body
 }
 
-// accepts insists that a body is taken.
+// accepts expects a body to be valid.
 func (f *reportForm) accepts(t *testing.T, body []byte) []snapshot.Instance {
 	t.Helper()
 	instances, found := f.decode(t, body)
@@ -126,7 +123,7 @@ func (f *reportForm) accepts(t *testing.T, body []byte) []snapshot.Instance {
 	return instances
 }
 
-// refuses insists that a body has one finding.
+// refuses expects a body to have this finding and no other.
 func (f *reportForm) refuses(t *testing.T, body []byte, at, text string) {
 	t.Helper()
 	_, found := f.decode(t, body)
@@ -150,7 +147,7 @@ func TestReportsNeedAllTheirRequiredMembers(t *testing.T) {
 	}
 }
 
-func TestUsualReportsNeedNoLookAtTheirSchema(t *testing.T) {
+func TestUsualReportsTakeTheFastPath(t *testing.T) {
 	for _, form := range reportForms() {
 		artifact, err := json.Marshal(form.artifact)
 		if err != nil {
@@ -164,7 +161,7 @@ func TestUsualReportsNeedNoLookAtTheirSchema(t *testing.T) {
 	}
 }
 
-func TestReportsAdmitNoMembersBesideTheirOwn(t *testing.T) {
+func TestUnknownMembersOfReportsAreRefused(t *testing.T) {
 	for _, form := range reportForms() {
 		form.refuses(t, form.changed(t, "colour", "red"), "artifacts[0].colour", "Extra inputs are not permitted")
 		form.refuses(t, form.changed(t, "Digests", map[string]any{}), "artifacts[0].Digests", "Extra inputs are not permitted")
@@ -172,7 +169,7 @@ func TestReportsAdmitNoMembersBesideTheirOwn(t *testing.T) {
 	}
 }
 
-func TestTextsOfReportsAreTexts(t *testing.T) {
+func TestTextsOfReportsMustBeTexts(t *testing.T) {
 	for _, form := range reportForms() {
 		for _, member := range form.texts {
 			form.accepts(t, form.changed(t, member, ""))
@@ -197,7 +194,7 @@ func TestTextsOfReportsAreTexts(t *testing.T) {
 	}
 }
 
-func TestTypeOfReportIsThatOfItsOperation(t *testing.T) {
+func TestTypeOfAReportMustBeThatOfTheOperation(t *testing.T) {
 	for _, form := range reportForms() {
 		form.accepts(t, []byte(`{"artifacts":[]}`))
 		for _, value := range []string{`"logical"`, `""`, `null`, `7`, `"` + strings.ToUpper(form.kind) + `x"`} {
@@ -206,7 +203,7 @@ func TestTypeOfReportIsThatOfItsOperation(t *testing.T) {
 	}
 }
 
-func TestDigestsAreFingerprintsAndUnknownOnlyWhereTheyMayBe(t *testing.T) {
+func TestDigestsMustBeFingerprintsOrEmptyWhereAllowed(t *testing.T) {
 	for _, form := range reportForms() {
 		pattern := "String should match pattern '^[a-f0-9]{64}$'"
 		if form.unknown {
@@ -306,7 +303,7 @@ func TestContextsAreReadInEverySpelling(t *testing.T) {
 	}
 }
 
-// decodeReport decodes a body for which there is memory.
+// decodeReport decodes a body without a limit of memory.
 func decodeReport[T any](v *validation.Validator, s *huma.Schema, body []byte, found validation.Findings) *T {
 	value, err := validation.DecodeStrict[T](memory.Unlimited(), v, s, body, found)
 	if err != nil {

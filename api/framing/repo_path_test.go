@@ -21,7 +21,7 @@ func TestNamesOfReposWithSlashesBecomeOneSegment(t *testing.T) {
 		repos + "//a/b":                     repos + "//a/b",
 		repos + "/":                         repos + "/",
 		repos:                               repos,
-		// Static segments mean their operations only as a whole.
+		// A static segment names its operation only if nothing follows it.
 		repos + "/acme/tags":             repos + "/acme/tags",
 		repos + "/acme/filter-options":   repos + "/acme/filter-options",
 		repos + "/acme/tags/x":           repos + "/acme/tags%2Fx",
@@ -37,7 +37,7 @@ func TestNamesOfReposWithSlashesBecomeOneSegment(t *testing.T) {
 		repos + "/acme/" + id + "/other":                 repos + "/acme/" + id + "%2Fother",
 		repos + "/acme/dojo/deployments":                 repos + "/acme/dojo%2Fdeployments",
 		repos + "/acme/a/" + id + "/deployments":         repos + "/acme/a%2F" + id + "%2Fdeployments",
-		// All else is left alone.
+		// Other paths stay unchanged.
 		"/api/v2/artifacts/acme/a/b": "/api/v2/artifacts/acme/a/b",
 		"/api/v2/repositories/a/b/c": "/api/v2/repositories/a/b/c",
 		"/api/v2/../repos/acme/a/b":  "/api/v2/../repos/acme/a/b",

@@ -20,7 +20,7 @@ import (
 	"attestry/storage/pebble/pebbletest"
 )
 
-// observedDocuments tell when provenances are read, which happens once for each part of the artifacts.
+// observedDocuments calls read when provenances are read, which happens once for each part of the artifacts.
 type observedDocuments struct {
 	storage.Documents
 	read func()
@@ -33,7 +33,7 @@ func (o observedDocuments) GetMany(ctx context.Context, schema *storage.Schema, 
 	return o.Documents.GetMany(ctx, schema, ids)
 }
 
-// newDryRun is that of a policy of so many rules, all of which fail.
+// newDryRun makes a dry run of a policy with so many rules, all of which fail.
 func newDryRun(t *testing.T, rules int) *dryRun {
 	t.Helper()
 	parsed, err := policy.Parse([]byte("_schema: https://kosli.com/schemas/policy/environment/v1\nartifacts:\n  attestations:\n" +
@@ -55,7 +55,7 @@ func manyArtifacts(n int) []snapshot.Artifact {
 	return artifacts
 }
 
-// newHandlers are those of an empty database, in which no flow knows an artifact.
+// newHandlers makes handlers with an empty database, in which no flow knows an artifact.
 func newHandlers(t *testing.T, read func()) *handlers {
 	t.Helper()
 	docs := observedDocuments{pebbletest.Open(t, t.TempDir(), app.Schemas()), read}
@@ -105,7 +105,7 @@ func TestDryRunEndsWithTheRequest(t *testing.T) {
 	}
 }
 
-func TestDryRunsOfAnOrganizationAreFew(t *testing.T) {
+func TestDryRunsOfAnOrganizationAreLimited(t *testing.T) {
 	d := newDryRuns()
 	var done func()
 	for range maxDryRuns {

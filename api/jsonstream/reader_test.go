@@ -54,7 +54,7 @@ type shouting struct{ Text string }
 
 func (s *shouting) MarshalJSON() ([]byte, error) { return json.Marshal(strings.ToUpper(s.Text)) }
 
-// hides has a member that another one hides, and an option that is used nowhere else.
+// hides has a member that hides an embedded one, and the option string.
 type hides struct {
 	Embedded
 	Page   string `json:"page"`
@@ -77,7 +77,7 @@ func filled() *sample {
 	}
 }
 
-// whole encodes a value as encoding/json does.
+// whole encodes a value with encoding/json.
 func whole(t *testing.T, value any, escapeHTML bool) string {
 	t.Helper()
 	var text bytes.Buffer
@@ -98,7 +98,7 @@ func read(t *testing.T, value any) string {
 	return string(got)
 }
 
-func TestReaderGivesWhatEncodingJSONGives(t *testing.T) {
+func TestReaderEncodesLikeEncodingJSON(t *testing.T) {
 	for name, value := range map[string]any{
 		"everything":          filled(),
 		"everything by value": *filled(),
@@ -130,7 +130,7 @@ func TestReaderGivesWhatEncodingJSONGives(t *testing.T) {
 	}
 }
 
-// counted is a list of numbered batches, and how many of them were read.
+// counted is a list of these batches. read counts the ones that were read.
 func counted(read *int, batches ...[]inner) jsonstream.List[inner] {
 	return jsonstream.NewList(func(context.Context) ([]inner, bool, error) {
 		*read++
@@ -143,7 +143,7 @@ type listed struct {
 	Links jsonstream.Map[string] `json:"links"`
 }
 
-// linked is an object with one member, which value makes.
+// linked is an object with one member, whose value is made when it is encoded.
 func linked(value func() string) jsonstream.Map[string] {
 	return jsonstream.NewMap(func(yield func(string, string) bool) { yield("at", value()) })
 }
@@ -209,19 +209,19 @@ type eitherForm struct{ value any }
 
 func (e eitherForm) JSONForm() any { return e.value }
 
-func TestFormsAndMapsAreSentAsWhatTheyStandFor(t *testing.T) {
+func TestFormsAndMapsAreSentAsTheirContent(t *testing.T) {
 	if got := read(t, eitherForm{eitherForm{[]inner{}}}); got != "[]" {
 		t.Errorf("got %s", got)
 	}
-	asked := ""
+	keys := ""
 	object := jsonstream.NewMap(func(yield func(string, jsonstream.List[inner]) bool) {
 		for _, key := range []string{"b", "a<"} {
-			asked += key
+			keys += key
 			yield(key, jsonstream.List[inner]{})
 		}
 	})
-	if got := read(t, object); got != `{"b":[],"a<":[]}` || asked != "ba<" {
-		t.Errorf("got %s, asked for %s", got, asked)
+	if got := read(t, object); got != `{"b":[],"a<":[]}` || keys != "ba<" {
+		t.Errorf("got %s, asked for %s", got, keys)
 	}
 }
 
@@ -244,7 +244,7 @@ func TestErrorOfABatchEndsTheReader(t *testing.T) {
 	}
 }
 
-func TestListIsReadWithTheContextInForce(t *testing.T) {
+func TestListIsReadWithTheLatestContext(t *testing.T) {
 	type key struct{}
 	var seen []any
 	reader := jsonstream.NewReader(t.Context(), jsonstream.NewList(func(ctx context.Context) ([]inner, bool, error) {
@@ -270,7 +270,7 @@ func TestListsAreNotEncodedAsAWhole(t *testing.T) {
 	}
 }
 
-func TestItemsAreShownAsTheyAreSent(t *testing.T) {
+func TestItemsAreConvertedAsTheyAreSent(t *testing.T) {
 	items := make([]int, 10_000)
 	for i := range items {
 		items[i] = i

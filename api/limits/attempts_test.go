@@ -16,7 +16,7 @@ func from(peer string, forwarded ...string) Origin {
 	return Origin{Peer: netip.MustParseAddr(peer), ForwardedFor: forwarded}
 }
 
-func newAttempts(s *surroundings, perMinute int, trusted ...string) *Attempts {
+func newAttempts(s *fixture, perMinute int, trusted ...string) *Attempts {
 	return NewAttempts(AttemptsOptions{
 		PerMinute: perMinute, Proxies: proxies(trusted...), Clock: s.clock.Now, Log: s.log, Metrics: s.metrics,
 	})
@@ -24,7 +24,7 @@ func newAttempts(s *surroundings, perMinute int, trusted ...string) *Attempts {
 
 var unauthorized = evidence.NewError(evidence.Unauthorized, "no such key")
 
-// fail makes so many failed attempts, which must all be answered as such.
+// fail makes a number of failed attempts, none of which may exceed the limit.
 func fail(t *testing.T, a *Attempts, from Origin, times int) {
 	t.Helper()
 	for i := range times {
@@ -34,8 +34,8 @@ func fail(t *testing.T, a *Attempts, from Origin, times int) {
 	}
 }
 
-func TestAddressWithTooManyFailedAttemptsIsToldToWait(t *testing.T) {
-	s := newSurroundings(t)
+func TestTooManyFailedAttemptsOfAnAddressAreRefused(t *testing.T) {
+	s := newFixture(t)
 	a := newAttempts(s, 30)
 	fail(t, a, from("203.0.113.5"), 30)
 	for range 5 {
@@ -56,7 +56,7 @@ func TestAddressWithTooManyFailedAttemptsIsToldToWait(t *testing.T) {
 }
 
 func TestOnlyFailedAttemptsCountAndAreRefused(t *testing.T) {
-	s := newSurroundings(t)
+	s := newFixture(t)
 	a := newAttempts(s, 2)
 	others := map[string]error{
 		"admitted":       nil,
@@ -81,7 +81,7 @@ func TestOnlyFailedAttemptsCountAndAreRefused(t *testing.T) {
 }
 
 func TestAttemptsUnderWayTogetherAreLimited(t *testing.T) {
-	s := newSurroundings(t)
+	s := newFixture(t)
 	a := newAttempts(s, 60)
 	var clients sync.WaitGroup
 	var failed atomic.Int64
@@ -100,7 +100,7 @@ func TestAttemptsUnderWayTogetherAreLimited(t *testing.T) {
 }
 
 func TestAddressesAreBounded(t *testing.T) {
-	s := newSurroundings(t)
+	s := newFixture(t)
 	a := newAttempts(s, 1)
 	fail(t, a, from("203.0.113.5"), 1)
 	address := netip.MustParseAddr("10.0.0.0")
@@ -114,8 +114,8 @@ func TestAddressesAreBounded(t *testing.T) {
 	wantRefusal(t, a.Judge(Origin{Peer: address}, unauthorized), attemptsMessage, time.Minute)
 }
 
-func TestClientsOfATrustedProxyAreCountedByThemselves(t *testing.T) {
-	s := newSurroundings(t)
+func TestClientsOfATrustedProxyAreCountedSeparately(t *testing.T) {
+	s := newFixture(t)
 	a := newAttempts(s, 2, "10.0.0.0/8")
 	fail(t, a, from("10.0.0.1", "198.51.100.7"), 2)
 	fail(t, a, from("10.0.0.1", "198.51.100.8"), 1)
@@ -126,7 +126,7 @@ func TestClientsOfATrustedProxyAreCountedByThemselves(t *testing.T) {
 }
 
 func TestProxyThatIsNotTrustedIsLoggedOnce(t *testing.T) {
-	s := newSurroundings(t)
+	s := newFixture(t)
 	a := newAttempts(s, 1)
 	fail(t, a, from("203.0.113.5"), 1)
 	fail(t, a, from("10.0.0.1", "198.51.100.7"), 1)
@@ -145,7 +145,7 @@ func TestProxyThatIsNotTrustedIsLoggedOnce(t *testing.T) {
 	}
 }
 
-func TestNoLimitOfAttemptsRefusesNothing(t *testing.T) {
+func TestWithoutALimitNoAttemptIsRefused(t *testing.T) {
 	var a *Attempts
 	fail(t, a, from("203.0.113.5"), 1000)
 }

@@ -17,10 +17,10 @@ import (
 	"attestry/evidence/evidencetest"
 )
 
-// noon is when the clock of a test starts.
+// noon is the start time of the clocks of tests.
 var noon = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 
-// journal keeps what is logged.
+// journal records what is logged.
 type journal struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -32,7 +32,6 @@ func (j *journal) Write(line []byte) (int, error) {
 	return j.text.Write(line)
 }
 
-// lines are the messages that were logged.
 func (j *journal) lines() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -43,8 +42,7 @@ func (j *journal) lines() []string {
 	return messages
 }
 
-// surroundings are what limits need around them.
-type surroundings struct {
+type fixture struct {
 	clock    *evidencetest.Clock
 	journal  *journal
 	log      *slog.Logger
@@ -52,7 +50,7 @@ type surroundings struct {
 	metrics  *Metrics
 }
 
-func newSurroundings(t *testing.T) *surroundings {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	clock, registry := evidencetest.NewClock(noon), prometheus.NewRegistry()
 	metrics := NewMetrics(registry, config.Limits{RateLimitKey: 3, FailedKeyLimit: 30}, clock.Now)
@@ -63,7 +61,7 @@ func newSurroundings(t *testing.T) *surroundings {
 		}
 		return a
 	}
-	return &surroundings{
+	return &fixture{
 		clock: clock, journal: j, metrics: metrics, registry: registry,
 		log: slog.New(slog.NewTextHandler(j, &slog.HandlerOptions{ReplaceAttr: withoutTime})),
 	}
@@ -78,40 +76,39 @@ func valueOf(t *testing.T, counter prometheus.Counter) float64 {
 	return value.GetCounter().GetValue()
 }
 
-func (s *surroundings) refused(t *testing.T, kind string) float64 {
+func (s *fixture) refused(t *testing.T, kind string) float64 {
 	t.Helper()
 	return valueOf(t, s.metrics.refused.WithLabelValues(kind))
 }
 
-func (s *surroundings) unlimited(t *testing.T) float64 {
+func (s *fixture) unlimited(t *testing.T) float64 {
 	t.Helper()
 	return valueOf(t, s.metrics.unlimited)
 }
 
-// uses reads how far away each limit is.
-func (s *surroundings) uses(t *testing.T) string {
+// usage returns the gauges of the limits, as text.
+func (s *fixture) usage(t *testing.T) string {
 	t.Helper()
 	families, err := s.registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var uses []string
+	var usage []string
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
 			if strings.HasPrefix(family.GetName(), "attestry_limit_") && metric.GetGauge() != nil {
-				uses = append(uses, fmt.Sprint(family.GetName(), " ", metric.GetLabel()[0].GetValue(), " ", metric.GetGauge().GetValue()))
+				usage = append(usage, fmt.Sprint(family.GetName(), " ", metric.GetLabel()[0].GetValue(), " ", metric.GetGauge().GetValue()))
 			}
 		}
 	}
-	return strings.Join(uses, ", ")
+	return strings.Join(usage, ", ")
 }
 
-// TestMetricsShowTheFullestBuckets has buckets of a key that is refused and of one that is not, and of addresses.
 func TestMetricsShowTheFullestBuckets(t *testing.T) {
-	s, server := newSurroundings(t), startRedis(t)
+	s, server := newFixture(t), startRedis(t)
 	r, a := newRates(s, server.buckets(t), 3, 0), newAttempts(s, 30)
 	const most = "attestry_limit_max address 30, attestry_limit_max key 3, "
-	if got := s.uses(t); got != most+"attestry_limit_used address 0, attestry_limit_used key 0" {
+	if got := s.usage(t); got != most+"attestry_limit_used address 0, attestry_limit_used key 0" {
 		t.Error(got)
 	}
 	for _, id := range []string{"one", "one", "two"} {
@@ -121,26 +118,26 @@ func TestMetricsShowTheFullestBuckets(t *testing.T) {
 	}
 	fail(t, a, from("203.0.113.5"), 12)
 	fail(t, a, from("203.0.113.6"), 1)
-	if got := s.uses(t); got != most+"attestry_limit_used address 12, attestry_limit_used key 2" {
+	if got := s.usage(t); got != most+"attestry_limit_used address 12, attestry_limit_used key 2" {
 		t.Error(got)
 	}
-	// Buckets lose as many requests in a minute as their limits are.
+	// A bucket drains its whole limit in a minute.
 	s.clock.Advance(20 * time.Second)
-	if got := s.uses(t); got != most+"attestry_limit_used address 2, attestry_limit_used key 1" {
+	if got := s.usage(t); got != most+"attestry_limit_used address 2, attestry_limit_used key 1" {
 		t.Error(got)
 	}
 	fail(t, a, from("203.0.113.7"), 31-1)
 	wantRefusal(t, a.Judge(from("203.0.113.7"), unauthorized), attemptsMessage, 2*time.Second)
-	if got := s.uses(t); got != most+"attestry_limit_used address 30, attestry_limit_used key 1" {
+	if got := s.usage(t); got != most+"attestry_limit_used address 30, attestry_limit_used key 1" {
 		t.Error(got)
 	}
 	s.clock.Advance(time.Hour)
-	if got := s.uses(t); got != most+"attestry_limit_used address 0, attestry_limit_used key 0" {
+	if got := s.usage(t); got != most+"attestry_limit_used address 0, attestry_limit_used key 0" {
 		t.Error(got)
 	}
 }
 
-// wantRefusal checks that an error is a refusal with a time to wait.
+// wantRefusal checks that an error is a refusal with this message and time to wait.
 func wantRefusal(t *testing.T, err error, message string, after time.Duration) {
 	t.Helper()
 	refused, ok := err.(*evidence.Error)

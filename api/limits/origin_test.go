@@ -69,7 +69,7 @@ func TestNoProxyIsTrustedByDefault(t *testing.T) {
 	}
 }
 
-func TestNetworksOfIPv6AreOneClient(t *testing.T) {
+func TestAddressesOfAnIPv6NetworkAreOneClient(t *testing.T) {
 	for name, row := range map[string]struct {
 		one, other string
 		same       bool
@@ -91,7 +91,7 @@ func TestNetworksOfIPv6AreOneClient(t *testing.T) {
 	}
 }
 
-// FuzzClient checks that only addresses beside trusted proxies come from the headers.
+// FuzzClient checks that only a trusted proxy can change the client's address with its headers.
 func FuzzClient(f *testing.F) {
 	for _, header := range []string{"", "198.51.100.7, 10.0.0.1", "[::1]:80", "::ffff:10.0.0.1,", "unknown, 10.0.0.2"} {
 		f.Add(header, "10.0.0.1")

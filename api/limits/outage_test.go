@@ -14,18 +14,18 @@ import (
 	"attestry/tasks"
 )
 
-// fakeBuckets are buckets that always have room, unless a test takes them away.
+// fakeBuckets lets every request through, or fails as its fields say.
 type fakeBuckets struct {
 	mu    sync.Mutex
-	asked int
+	calls int
 	err   error
-	// hangs lets calls last until their context ends.
+	// hangs makes calls last until their context ends.
 	hangs bool
 }
 
 func (b *fakeBuckets) Allow(ctx context.Context, _ string, limit redis_rate.Limit) (*redis_rate.Result, error) {
 	b.mu.Lock()
-	b.asked++
+	b.calls++
 	err, hangs := b.err, b.hangs
 	b.mu.Unlock()
 	if hangs {
@@ -44,10 +44,10 @@ func (b *fakeBuckets) set(hangs bool, err error) {
 func (b *fakeBuckets) count() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.asked
+	return b.calls
 }
 
-// eventually waits for a condition.
+// eventually fails the test if a condition does not hold within 20 s.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
@@ -64,8 +64,8 @@ var (
 	unlimited = State{}
 )
 
-func TestRequestsPassWhileRedisIsAway(t *testing.T) {
-	s, buckets := newSurroundings(t), &fakeBuckets{}
+func TestRequestsPassWhileRedisIsUnavailable(t *testing.T) {
+	s, buckets := newFixture(t), &fakeBuckets{}
 	r := newRates(s, buckets, 60, 0)
 	wantState(t, r, key("one"), "acme", limited)
 	buckets.set(false, errors.New("connection refused"))
@@ -84,8 +84,8 @@ func TestRequestsPassWhileRedisIsAway(t *testing.T) {
 	}
 }
 
-func TestRedisIsAskedOnceInASecondIfItIsBack(t *testing.T) {
-	s, buckets := newSurroundings(t), &fakeBuckets{err: errors.New("connection refused")}
+func TestRedisIsProbedOncePerSecondDuringAnOutage(t *testing.T) {
+	s, buckets := newFixture(t), &fakeBuckets{err: errors.New("connection refused")}
 	r := newRates(s, buckets, 60, 0)
 	wantState(t, r, key("one"), "acme", unlimited)
 	for second := range 3 {
@@ -116,7 +116,7 @@ func TestRedisIsAskedOnceInASecondIfItIsBack(t *testing.T) {
 }
 
 func TestNoRequestWaitsForARedisThatIsKnownToHang(t *testing.T) {
-	s, buckets := newSurroundings(t), &fakeBuckets{hangs: true}
+	s, buckets := newFixture(t), &fakeBuckets{hangs: true}
 	r := newRates(s, buckets, 60, 60)
 	r.timeout = time.Millisecond
 	wantState(t, r, key("one"), "acme", unlimited)
@@ -131,8 +131,8 @@ func TestNoRequestWaitsForARedisThatIsKnownToHang(t *testing.T) {
 	}
 }
 
-func TestOutageThatManyRequestsMeetIsLoggedOnce(t *testing.T) {
-	s, buckets := newSurroundings(t), &fakeBuckets{hangs: true}
+func TestOutageIsLoggedOnceForManyRequests(t *testing.T) {
+	s, buckets := newFixture(t), &fakeBuckets{hangs: true}
 	r := newRates(s, buckets, 60, 0)
 	r.timeout = 50 * time.Millisecond
 	var clients sync.WaitGroup
@@ -145,8 +145,8 @@ func TestOutageThatManyRequestsMeetIsLoggedOnce(t *testing.T) {
 	}
 }
 
-func TestRequestThatItsClientGivesUpIsNoOutage(t *testing.T) {
-	s, server := newSurroundings(t), startRedis(t)
+func TestCanceledRequestIsNoOutage(t *testing.T) {
+	s, server := newFixture(t), startRedis(t)
 	r := newRates(s, server.buckets(t), 60, 0)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -155,7 +155,7 @@ func TestRequestThatItsClientGivesUpIsNoOutage(t *testing.T) {
 	}
 }
 
-func TestRequestsPassARedisThatFails(t *testing.T) {
+func TestRequestsPassIfRedisFails(t *testing.T) {
 	hanging, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +177,7 @@ func TestRequestsPassARedisThatFails(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer client.Close()
-			s := newSurroundings(t)
+			s := newFixture(t)
 			r := newRates(s, redis_rate.NewLimiter(client), 60, 60)
 			r.timeout = RedisTimeout
 			began := time.Now()

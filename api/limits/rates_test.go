@@ -12,7 +12,7 @@ import (
 	"attestry/tasks"
 )
 
-// redisServer is a Redis whose clock stands still until a test advances it.
+// redisServer is a Redis server whose clock advances only when a test advances it.
 type redisServer struct {
 	*miniredis.Miniredis
 	now time.Time
@@ -31,7 +31,6 @@ func (r *redisServer) advance(span time.Duration) {
 	r.FastForward(span)
 }
 
-// buckets connects to the Redis.
 func (r *redisServer) buckets(t *testing.T) Buckets {
 	t.Helper()
 	client, err := tasks.NewRedis("redis://"+r.Addr(), nil)
@@ -42,8 +41,8 @@ func (r *redisServer) buckets(t *testing.T) Buckets {
 	return redis_rate.NewLimiter(client)
 }
 
-// newRates makes limits that wait for buckets for as long as a busy machine may take.
-func newRates(s *surroundings, buckets Buckets, perKey, perOrganization int) *Rates {
+// newRates makes limits with a timeout that suffices on a busy machine.
+func newRates(s *fixture, buckets Buckets, perKey, perOrganization int) *Rates {
 	r := &Rates{
 		PerKey: perKey, PerOrganization: perOrganization, Buckets: buckets, Clock: s.clock.Now, Log: s.log, Metrics: s.metrics,
 	}
@@ -51,12 +50,12 @@ func newRates(s *surroundings, buckets Buckets, perKey, perOrganization int) *Ra
 	return r
 }
 
-// key is a principal who uses the key of an id.
+// key returns a principal that uses the key with this id.
 func key(id string) evidence.Principal {
 	return evidence.Principal{UserID: "user of " + id, KeyID: id}
 }
 
-// wantState takes a request that must be let through.
+// wantState takes one request, which must be allowed, and checks the resulting state.
 func wantState(t *testing.T, r *Rates, principal evidence.Principal, orgID string, want State) {
 	t.Helper()
 	got, err := r.Take(t.Context(), principal, orgID)
@@ -69,7 +68,7 @@ func wantState(t *testing.T, r *Rates, principal evidence.Principal, orgID strin
 }
 
 func TestKeyIsLimited(t *testing.T) {
-	s, server := newSurroundings(t), startRedis(t)
+	s, server := newFixture(t), startRedis(t)
 	r := newRates(s, server.buckets(t), 3, 0)
 	for remaining := 2; remaining >= 0; remaining-- {
 		wantState(t, r, key("one"), "acme", State{Limit: 3, Remaining: remaining, Reset: time.Duration(3-remaining) * 20 * time.Second})
@@ -90,7 +89,7 @@ func TestKeyIsLimited(t *testing.T) {
 }
 
 func TestOrganizationIsLimited(t *testing.T) {
-	s, server := newSurroundings(t), startRedis(t)
+	s, server := newFixture(t), startRedis(t)
 	r := newRates(s, server.buckets(t), 0, 2)
 	wantState(t, r, key("one"), "acme", State{Limit: 2, Remaining: 1, Reset: 30 * time.Second})
 	wantState(t, r, key("two"), "acme", State{Limit: 2, Remaining: 0, Reset: time.Minute})
@@ -103,7 +102,7 @@ func TestOrganizationIsLimited(t *testing.T) {
 }
 
 func TestRequestBeyondTheLimitOfItsKeyDoesNotCountForTheOrganization(t *testing.T) {
-	s, server := newSurroundings(t), startRedis(t)
+	s, server := newFixture(t), startRedis(t)
 	r := newRates(s, server.buckets(t), 1, 3)
 	wantState(t, r, key("greedy"), "acme", State{Limit: 1, Remaining: 0, Reset: time.Minute})
 	for range 5 {
@@ -116,8 +115,8 @@ func TestRequestBeyondTheLimitOfItsKeyDoesNotCountForTheOrganization(t *testing.
 	wantRefusal(t, err, rateMessage, 20*time.Second)
 }
 
-func TestStateIsThatOfTheBucketWithLessRoom(t *testing.T) {
-	s, server := newSurroundings(t), startRedis(t)
+func TestStateIsThatOfTheFullerBucket(t *testing.T) {
+	s, server := newFixture(t), startRedis(t)
 	r := newRates(s, server.buckets(t), 4, 6)
 	wantState(t, r, key("one"), "acme", State{Limit: 4, Remaining: 3, Reset: 15 * time.Second})
 	for remaining := 4; remaining >= 2; remaining-- {
@@ -128,8 +127,8 @@ func TestStateIsThatOfTheBucketWithLessRoom(t *testing.T) {
 	wantState(t, r, key("three"), "acme", State{Limit: 6, Remaining: 1, Reset: 50 * time.Second})
 }
 
-func TestRequestWithoutOrganizationCountsForItsKeyAlone(t *testing.T) {
-	s, server := newSurroundings(t), startRedis(t)
+func TestRequestWithoutOrganizationCountsOnlyForItsKey(t *testing.T) {
+	s, server := newFixture(t), startRedis(t)
 	buckets := server.buckets(t)
 	both, organizations := newRates(s, buckets, 2, 1), newRates(s, buckets, 0, 1)
 	wantState(t, both, key("one"), "", State{Limit: 2, Remaining: 1, Reset: 30 * time.Second})
@@ -138,7 +137,7 @@ func TestRequestWithoutOrganizationCountsForItsKeyAlone(t *testing.T) {
 }
 
 func TestProcessesShareTheBuckets(t *testing.T) {
-	s, server := newSurroundings(t), startRedis(t)
+	s, server := newFixture(t), startRedis(t)
 	one, other := newRates(s, server.buckets(t), 2, 0), newRates(s, server.buckets(t), 2, 0)
 	wantState(t, one, key("one"), "acme", State{Limit: 2, Remaining: 1, Reset: 30 * time.Second})
 	wantState(t, other, key("one"), "acme", State{Limit: 2, Remaining: 0, Reset: time.Minute})
@@ -147,7 +146,7 @@ func TestProcessesShareTheBuckets(t *testing.T) {
 }
 
 func TestBucketsAreNamedByIDsAndExpire(t *testing.T) {
-	s, server := newSurroundings(t), startRedis(t)
+	s, server := newFixture(t), startRedis(t)
 	r := newRates(s, server.buckets(t), 2, 2)
 	for _, principal := range []evidence.Principal{key("k1"), {UserID: "u1", Name: "anna"}} {
 		if _, err := r.Take(t.Context(), principal, "o1"); err != nil {
@@ -164,8 +163,8 @@ func TestBucketsAreNamedByIDsAndExpire(t *testing.T) {
 	}
 }
 
-func TestNoLimitAsksNoBucket(t *testing.T) {
-	s := newSurroundings(t)
+func TestWithoutALimitNoBucketIsUsed(t *testing.T) {
+	s := newFixture(t)
 	buckets := &fakeBuckets{}
 	r := newRates(s, buckets, 0, 0)
 	wantState(t, r, key("one"), "acme", State{})

@@ -97,7 +97,7 @@ func TestAccountThatShrinksIsNeverRefused(t *testing.T) {
 func TestConcurrentRequestsNeverExceedTheBudget(t *testing.T) {
 	b := NewBudget(20 * mebibyte)
 	most := NewAccount(b)
-	// It leaves so little that there are refusals however the others run.
+	// So little is left that some requests are refused, however they are scheduled.
 	if err := most.Keep(16 * mebibyte); err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestConcurrentRequestsNeverExceedTheBudget(t *testing.T) {
 	}
 }
 
-func TestDefaultIsAQuarterOfWhatTheProcessMayUse(t *testing.T) {
+func TestDefaultIsAQuarterOfTheMemoryLimit(t *testing.T) {
 	limit := func(bytes uint64) func() (uint64, error) { return func() (uint64, error) { return bytes, nil } }
 	none := func() (uint64, error) { return 0, errors.New("no limit") }
 	for name, row := range map[string]struct {
@@ -134,8 +134,8 @@ func TestDefaultIsAQuarterOfWhatTheProcessMayUse(t *testing.T) {
 		"of the cgroup":             {limit(512 * mebibyte), limit(4096 * mebibyte), 128 * mebibyte},
 		"of the machine":            {none, limit(4096 * mebibyte), 1024 * mebibyte},
 		"of a cgroup without bound": {limit(1 << 60), limit(4096 * mebibyte), 1024 * mebibyte},
-		"of what is not known":      {none, none, 256 * mebibyte},
-		"at least what is of use":   {limit(32 * mebibyte), none, MinTotal},
+		"of an unknown limit":       {none, none, 256 * mebibyte},
+		"at least the minimum":      {limit(32 * mebibyte), none, MinTotal},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := quarter(leastOf(row.cgroup, row.machine)); got != row.want {

@@ -8,7 +8,7 @@ import (
 	"attestry/storage/cache"
 )
 
-// CountChecks counts from now on with how many keys tokens are compared.
+// CountChecks counts the signature checks from now on. A token is checked once per key.
 func (v *Verifier) CountChecks() *atomic.Int64 {
 	count, check := &atomic.Int64{}, v.issuers.check
 	v.issuers.check = func(jws *jose.JSONWebSignature, key any) ([]byte, error) {

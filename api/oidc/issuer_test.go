@@ -39,7 +39,7 @@ import (
 
 const (
 	audience = "https://attestry.example.com"
-	// condition is one that tokens meet.
+	// condition is true for all tokens of the fixture.
 	condition = `exists(claims.sub)`
 
 	wrongAudience  = "The audience of the token is not the one that the organization expects."
@@ -82,12 +82,11 @@ func newEdKey(t *testing.T, id string) signingKey {
 	return signingKey{id, jose.EdDSA, private}
 }
 
-// public is the key as an issuer publishes it.
+// public returns the key as an issuer publishes it.
 func (k signingKey) public() jose.JSONWebKey {
 	return jose.JSONWebKey{Key: k.private.Public(), KeyID: k.id, Algorithm: string(k.algorithm), Use: "sig"}
 }
 
-// sign makes a token.
 func (k signingKey) sign(t *testing.T, claims map[string]any) string {
 	t.Helper()
 	payload, err := json.Marshal(claims)
@@ -129,7 +128,7 @@ type testIssuer struct {
 	// document is the discovery document, keys the JSON Web Key Set.
 	document map[string]any
 	keys     any
-	// fault answers instead, if it returns true.
+	// fault answers a request instead if it returns true.
 	fault func(http.ResponseWriter, *http.Request) bool
 }
 
@@ -179,7 +178,6 @@ func (i *testIssuer) publish(keys ...signingKey) {
 	i.change(func() { i.keys = set })
 }
 
-// change changes what the issuer answers.
 func (i *testIssuer) change(change func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -190,13 +188,13 @@ func (i *testIssuer) setFault(fault func(http.ResponseWriter, *http.Request) boo
 	i.change(func() { i.fault = fault })
 }
 
-// fetches is how often the discovery document and the keys were asked for.
+// fetches returns how often the discovery document and the keys were requested.
 func (i *testIssuer) fetches() [2]int32 { return [2]int32{i.discoveries.Load(), i.keyFetches.Load()} }
 
-// trusted are the providers of organizations by their names.
+// trusted are the providers of organizations, by the name of the organization.
 type trusted map[string][]identity.IdentityProvider
 
-// open stores the providers as they are, however many.
+// open stores the providers directly: neither validation nor the limit of their number applies.
 func (p trusted) open(t *testing.T, wrap func(storage.Documents) storage.Documents) *tenancy.Tenancy {
 	t.Helper()
 	return tenancytest.Open(t, identity.Bootstrap{}, func(docs storage.Documents) storage.Documents {
@@ -233,8 +231,8 @@ type fixture struct {
 	verifier *oidc.Verifier
 }
 
-// newFixture makes a verifier. Providers without an audience or a condition get those of the
-// fixture; without any provider there is one.
+// newFixture makes a verifier. Providers without an audience or a condition get those of the fixture. If there is no
+// provider, it makes one.
 func newFixture(t *testing.T, issuer *testIssuer, providers ...identity.IdentityProvider) *fixture {
 	t.Helper()
 	if len(providers) == 0 {
@@ -253,7 +251,7 @@ func newFixture(t *testing.T, issuer *testIssuer, providers ...identity.Identity
 	return newFixtureOf(t, issuer, trusted{"acme": providers}, clientFor(issuer))
 }
 
-// clientFor may reach an issuer on loopback and trusts its certificate.
+// clientFor returns a client that may connect to loopback and trusts the issuer's certificate.
 func clientFor(issuer *testIssuer) *http.Client {
 	return clientAllowing(issuer, netip.MustParsePrefix("127.0.0.0/8"))
 }
@@ -277,7 +275,7 @@ func newFixtureOver(t *testing.T, issuer *testIssuer, providers *tenancy.Tenancy
 	return f
 }
 
-// claims are those of a good token, with changes; a claim that is changed to nil is left out.
+// claims returns the claims of a valid token with changes; a claim that is changed to nil is removed.
 func (f *fixture) claims(changes map[string]any) map[string]any {
 	now := f.clock.Now().Unix()
 	claims := map[string]any{
@@ -293,7 +291,7 @@ func (f *fixture) claims(changes map[string]any) map[string]any {
 	return claims
 }
 
-// line is one of the log.
+// line is a line of the log.
 type line struct {
 	Level    string `json:"level"`
 	Message  string `json:"msg"`
@@ -305,8 +303,8 @@ type line struct {
 	Error    string `json:"error"`
 }
 
-// logged returns the lines of the log and empties it. The log must not hold anything of the token
-// but its issuer and subject.
+// logged returns the lines of the log and empties it. The log must contain nothing of the token but its issuer and
+// subject.
 func (f *fixture) logged(t *testing.T, token string) []line {
 	t.Helper()
 	text := f.log.String()
@@ -327,7 +325,7 @@ func (f *fixture) logged(t *testing.T, token string) []line {
 	return lines
 }
 
-// accept expects a token to be accepted without a line in the log.
+// accept expects a token to be accepted.
 func (f *fixture) accept(t *testing.T, token string) oidc.Identity {
 	t.Helper()
 	identity, err := f.verifier.Verify(t.Context(), "acme", token)
@@ -362,8 +360,7 @@ func (f *fixture) refuseWith(t *testing.T, token, message string) line {
 	return last
 }
 
-// unavailable expects a token to be refused as the issuer cannot be reached, and returns what is
-// logged.
+// unavailable expects a token to be refused because the issuer is unreachable, and returns what is logged.
 func (f *fixture) unavailable(t *testing.T, token string) []line {
 	t.Helper()
 	_, err := f.verifier.Verify(t.Context(), "acme", token)

@@ -86,13 +86,13 @@ func TestARemovedKeyIsRefusedAfterAnHour(t *testing.T) {
 	f.accept(t, kept.sign(t, f.claims(nil)))
 }
 
-func TestAnIssuerWithoutKeysIsNobody(t *testing.T) {
+func TestTokensOfAnIssuerWithoutKeysAreRefused(t *testing.T) {
 	key := newEdKey(t, "key")
 	f := newFixture(t, newIssuer(t))
 	f.refuse(t, key.sign(t, f.claims(nil)))
 }
 
-// down makes an issuer answer 503.
+// down is a fault: the issuer answers 503.
 func down(w http.ResponseWriter, _ *http.Request) bool {
 	w.WriteHeader(http.StatusServiceUnavailable)
 	return true
@@ -140,7 +140,7 @@ func at(path string, answer http.HandlerFunc) func(http.ResponseWriter, *http.Re
 	}
 }
 
-func TestAnIssuerThatCannotBeReachedIsAskedAgainAfterTenSeconds(t *testing.T) {
+func TestKeysOfAnUnreachableIssuerAreFetchedAgainAfterTenSeconds(t *testing.T) {
 	const discovery, keys = "/.well-known/openid-configuration", "/keys"
 	status := func(code int) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
@@ -311,7 +311,7 @@ func TestConcurrentRequestsShareOneFetch(t *testing.T) {
 	}
 }
 
-func TestAFetchGoesOnWhenTheRequestThatBeganItEnds(t *testing.T) {
+func TestAFetchContinuesWhenTheRequestThatStartedItIsCanceled(t *testing.T) {
 	key := newEdKey(t, "key")
 	f := newFixture(t, newIssuer(t, key))
 	arrived, release := make(chan struct{}), make(chan struct{})
@@ -346,12 +346,12 @@ func TestAFetchGoesOnWhenTheRequestThatBeganItEnds(t *testing.T) {
 	}
 }
 
-// panicking is a transport that fails in the worst way.
+// panicking is a transport that panics.
 type panicking struct{}
 
 func (panicking) RoundTrip(*http.Request) (*http.Response, error) { panic("out of range") }
 
-func TestAPanicOverAnAnswerEndsTheAttemptAlone(t *testing.T) {
+func TestAPanicDuringAFetchFailsOnlyThatFetch(t *testing.T) {
 	key := newEdKey(t, "key")
 	issuer := newIssuer(t, key)
 	providers := trusted{"acme": {{Name: "ci", Issuer: issuer.server.URL, Audience: audience, Condition: condition}}}

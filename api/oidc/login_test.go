@@ -15,12 +15,12 @@ import (
 
 const clientID = "pages"
 
-// loginFixture is a login with an issuer that redeems every code by a token.
+// loginFixture is a login at an issuer that exchanges every code for a token.
 type loginFixture struct {
 	issuer *testIssuer
 	clock  *evidencetest.Clock
 	login  *oidc.Login
-	// key signs the tokens, and claims are added to them.
+	// key signs the tokens. claims are the claims of the next token.
 	key      signingKey
 	claims   map[string]any
 	userInfo map[string]any
@@ -59,7 +59,7 @@ func newLoginFixture(t *testing.T, userClaim string) *loginFixture {
 	return f
 }
 
-// signIn returns the name of whoever signs in with these claims.
+// signIn signs in with these claims and returns the name of the user.
 func (f *loginFixture) signIn(t *testing.T, claims map[string]any) (string, error) {
 	t.Helper()
 	attempt := oidc.NewAttempt()
@@ -75,7 +75,7 @@ func (f *loginFixture) signIn(t *testing.T, claims map[string]any) (string, erro
 	return f.login.Redeem(t.Context(), attempt, attempt.State, "code")
 }
 
-// wantSignIn expects anna to be signed in.
+// wantSignIn signs in anna, which must succeed.
 func (f *loginFixture) wantSignIn(t *testing.T) {
 	t.Helper()
 	if user, err := f.signIn(t, map[string]any{"name": "anna"}); err != nil || user != "anna" {
@@ -138,14 +138,14 @@ func TestAnEMailAddressNamesAUserOnlyIfItIsVerified(t *testing.T) {
 		token, userInfo map[string]any
 		ok              bool
 	}{
-		"verified":                    {map[string]any{"email": address, "email_verified": true}, nil, true},
-		"verified, as a text":         {map[string]any{"email": address, "email_verified": "true"}, nil, true},
-		"verified at UserInfo":        {nil, map[string]any{"email": address, "email_verified": true}, true},
-		"told in the token alone":     {map[string]any{"email": address}, map[string]any{"email": address, "email_verified": true}, true},
-		"not verified":                {map[string]any{"email": address, "email_verified": false}, nil, false},
-		"nothing said":                {map[string]any{"email": address}, nil, false},
-		"not verified at UserInfo":    {nil, map[string]any{"email": address, "email_verified": false}, false},
-		"verified, another, UserInfo": {map[string]any{"email": address}, map[string]any{"email_verified": true}, false},
+		"verified":                                   {map[string]any{"email": address, "email_verified": true}, nil, true},
+		"verified, as a text":                        {map[string]any{"email": address, "email_verified": "true"}, nil, true},
+		"verified at UserInfo":                       {nil, map[string]any{"email": address, "email_verified": true}, true},
+		"verified at UserInfo, address in both":      {map[string]any{"email": address}, map[string]any{"email": address, "email_verified": true}, true},
+		"not verified":                               {map[string]any{"email": address, "email_verified": false}, nil, false},
+		"not said whether verified":                  {map[string]any{"email": address}, nil, false},
+		"not verified at UserInfo":                   {nil, map[string]any{"email": address, "email_verified": false}, false},
+		"verified at UserInfo, address in the token": {map[string]any{"email": address}, map[string]any{"email_verified": true}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newLoginFixture(t, "email")

@@ -10,7 +10,7 @@ import (
 
 func encode(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
 
-func TestTokensAreToldFromKeysByTheirForm(t *testing.T) {
+func TestTokensAreDistinguishedFromKeysByTheirForm(t *testing.T) {
 	header := encode(`{"alg":"RS256","typ":"JWT"}`)
 	for secret, want := range map[string]bool{
 		header + "." + encode(`{"iss":"x"}`) + ".c2ln": true,

@@ -63,7 +63,7 @@ func TestGoodTokensAreAccepted(t *testing.T) {
 	}
 }
 
-func TestTokensWithAFaultAreRefused(t *testing.T) {
+func TestInvalidTokensAreRefused(t *testing.T) {
 	key, other := newEdKey(t, "key"), newEdKey(t, "key")
 	issuer := newIssuer(t, key)
 	now := newFixture(t, issuer).clock.Now().Unix()
@@ -128,7 +128,7 @@ func TestTokensWithAFaultAreRefused(t *testing.T) {
 	}
 }
 
-func TestTokensOfOtherFormsAreRefused(t *testing.T) {
+func TestForgedAndMalformedTokensAreRefused(t *testing.T) {
 	rsaKey, ecKey := newRSAKey(t, "rsa", 2048), newECKey(t, "ec")
 	issuer := newIssuer(t, rsaKey, ecKey)
 	f := newFixture(t, issuer)
@@ -183,7 +183,7 @@ func TestTokensOfOtherFormsAreRefused(t *testing.T) {
 	f.accept(t, good)
 }
 
-func TestKeysThatAreGivenTwiceAreRefused(t *testing.T) {
+func TestRepeatedJSONKeysAreRefused(t *testing.T) {
 	private := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 	key := signingKey{"key", jose.EdDSA, private}
 	f := newFixture(t, newIssuer(t, key))
@@ -217,7 +217,7 @@ func TestKeysThatAreGivenTwiceAreRefused(t *testing.T) {
 	}
 }
 
-// signEmbedded signs with a key of its own, which it names in the header.
+// signEmbedded signs with a new key and embeds that key in the header.
 func signEmbedded(t *testing.T, payload []byte) string {
 	t.Helper()
 	private, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -274,7 +274,7 @@ func TestTheProviderWithTheGreatestPrivilegeIsChosen(t *testing.T) {
 	}
 }
 
-func TestEveryProviderThatATokenDoesNotMeetIsLogged(t *testing.T) {
+func TestProvidersThatRefuseATokenAreLogged(t *testing.T) {
 	key := newEdKey(t, "key")
 	issuer := newIssuer(t, key)
 	f := newFixture(t, issuer, identity.IdentityProvider{Name: "a", Condition: "false"}, identity.IdentityProvider{Name: "b", Audience: "other"})
@@ -293,7 +293,7 @@ func TestEveryProviderThatATokenDoesNotMeetIsLogged(t *testing.T) {
 	}
 }
 
-func TestOfALongIssuerTheBeginningIsLogged(t *testing.T) {
+func TestLongIssuersAreLoggedTruncated(t *testing.T) {
 	key := newEdKey(t, "key")
 	f := newFixture(t, newIssuer(t, key))
 	issuer := "https://ci.example.com/" + strings.Repeat("x", 2000)
@@ -329,7 +329,7 @@ func TestNothingIsFetchedForAnIssuerThatIsNotTrusted(t *testing.T) {
 	if n := issuer.connections.Load(); n != 0 {
 		t.Errorf("%d connections were opened", n)
 	}
-	// The issuer would be trusted, but there is nothing that could be verified.
+	// This issuer is trusted, but these tokens are refused before their signatures are verified.
 	f = newFixture(t, issuer)
 	for _, token := range []string{
 		signPayload(t, jose.SigningKey{Algorithm: jose.HS256, Key: make([]byte, 32)}, "key", []byte(`{"iss":"`+issuer.server.URL+`"}`)),

@@ -7,8 +7,7 @@ import (
 	"attestry/evidence"
 )
 
-// TestStoredEventsAreShown shows events as all versions have stored them. The answer is
-// compared byte for byte.
+// TestStoredEventsAreShown shows events as all versions have stored them, and compares the answer byte for byte.
 func TestStoredEventsAreShown(t *testing.T) {
 	const (
 		fingerprint = "1111111111111111111111111111111111111111111111111111111111111111"
@@ -40,7 +39,7 @@ func TestStoredEventsAreShown(t *testing.T) {
 			`artifact_creation_reported","data":{` + ofArtifact + `,"artifact_id":"a","template_reference_name":"web","git_commit":"` + evidence.NoCommit + `"}}`,
 			`artifact_creation_reported` + bare + `,` + ofArtifact + `,"artifact_id":"a","template_reference_name":"web","git_commit":"` + evidence.NoCommit + `"}`,
 		},
-		"an artifact of an unknown commit was reported to the first version": {
+		"an artifact of an unknown commit was reported, as the first version stored it": {
 			`artifact_creation_reported","data":{` + ofArtifact + `,"artifact_id":"a","template_reference_name":"web","git_commit":""}}`,
 			`artifact_creation_reported` + bare + `,` + ofArtifact + `,"artifact_id":"a","template_reference_name":"web","git_commit":""}`,
 		},

@@ -8,7 +8,7 @@ import (
 	"attestry/api/recognition"
 )
 
-// hashOf is the hash of a K8S report that must have one.
+// hashOf returns the hash of a K8S report, which must have one.
 func hashOf(t *testing.T, c *recognition.Cache, body string) recognition.BodyHash {
 	t.Helper()
 	hash, ok := c.Hash("K8S", []byte(body))
@@ -20,7 +20,7 @@ func hashOf(t *testing.T, c *recognition.Cache, body string) recognition.BodyHas
 
 const body = `{"type":"K8S","artifacts":[{"a":1},{"b":2},{"a":1},{"c":"{"}]}`
 
-func TestOrderOfElementsAndSpaceBetweenThemDoNotMatter(t *testing.T) {
+func TestOrderAndSpacingOfElementsDoNotChangeTheHash(t *testing.T) {
 	c := recognition.NewCache(1)
 	want := hashOf(t, c, body)
 	for _, other := range []string{
@@ -33,7 +33,7 @@ func TestOrderOfElementsAndSpaceBetweenThemDoNotMatter(t *testing.T) {
 	}
 }
 
-func TestEverythingElseMatters(t *testing.T) {
+func TestAnyOtherDifferenceChangesTheHash(t *testing.T) {
 	c := recognition.NewCache(1)
 	hashes := []recognition.BodyHash{hashOf(t, c, body)}
 	for what, other := range map[string]string{
@@ -65,7 +65,7 @@ func TestEverythingElseMatters(t *testing.T) {
 	}
 }
 
-func TestBytesDoNotMoveBetweenTheTypeAndTheFrame(t *testing.T) {
+func TestHashSeparatesTheTypeFromTheBody(t *testing.T) {
 	c := recognition.NewCache(1)
 	shorter, ok := c.Hash("K8S ", []byte(body))
 	longer, okToo := c.Hash("K8S", []byte(" "+body))
@@ -74,7 +74,7 @@ func TestBytesDoNotMoveBetweenTheTypeAndTheFrame(t *testing.T) {
 	}
 }
 
-func TestReportIsKnownForItsEnvironmentUntilAnotherOneIs(t *testing.T) {
+func TestOnlyTheLatestReportOfAnEnvironmentIsRemembered(t *testing.T) {
 	c := recognition.NewCache(10)
 	first, second := hashOf(t, c, body), hashOf(t, c, `{"artifacts":[]}`)
 	c.Remember("blue", first, "one")
@@ -96,7 +96,7 @@ func TestReportIsKnownForItsEnvironmentUntilAnotherOneIs(t *testing.T) {
 	}
 }
 
-func TestEnvironmentsThatReportedLongestAgoAreForgotten(t *testing.T) {
+func TestLeastRecentlyUsedEnvironmentIsForgotten(t *testing.T) {
 	c := recognition.NewCache(2)
 	hash := hashOf(t, c, body)
 	c.Remember("blue", hash, "one")
@@ -110,14 +110,14 @@ func TestEnvironmentsThatReportedLongestAgoAreForgotten(t *testing.T) {
 	}
 }
 
-func TestProcessesHaveKeysOfTheirOwn(t *testing.T) {
+func TestEachProcessHashesWithItsOwnKey(t *testing.T) {
 	first, second := recognition.NewCache(1), recognition.NewCache(1)
 	if hashOf(t, first, body) == hashOf(t, second, body) {
 		t.Error("two processes make the same hash")
 	}
 }
 
-func TestHashingTakesNoMemoryForElements(t *testing.T) {
+func TestHashingDoesNotAllocatePerElement(t *testing.T) {
 	c := recognition.NewCache(1)
 	large := []byte(`{"artifacts":[{}` + strings.Repeat(`,{"a":"b"}`, 10_000) + `]}`)
 	if allocations := testing.AllocsPerRun(10, func() { c.Hash("K8S", large) }); allocations > 4 {

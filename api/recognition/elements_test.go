@@ -5,14 +5,14 @@ import (
 	"testing"
 )
 
-// elementsOf returns what eachElement cuts out of a body.
+// elementsOf returns the elements that eachElement finds in a body.
 func elementsOf(body string) ([]string, frame, bool) {
 	var elements []string
 	around, ok := eachElement([]byte(body), func(element []byte) { elements = append(elements, string(element)) })
 	return elements, around, ok
 }
 
-func TestElementsAreCutWhereTheyBeginAndEnd(t *testing.T) {
+func TestBodiesAreSplitIntoElements(t *testing.T) {
 	for body, want := range map[string][]string{
 		`{"artifacts":[]}`:   nil,
 		`{"artifacts":[{}]}`: {`{}`},
@@ -27,7 +27,7 @@ func TestElementsAreCutWhereTheyBeginAndEnd(t *testing.T) {
 	}
 }
 
-func TestBodiesOfAnotherFormAreNotCut(t *testing.T) {
+func TestBodiesOfAnotherFormAreNotSplit(t *testing.T) {
 	for what, body := range map[string]string{
 		"nothing":                             ``,
 		"no array":                            `{"artifacts":{}}`,
@@ -61,7 +61,7 @@ func TestBodiesOfAnotherFormAreNotCut(t *testing.T) {
 	}
 }
 
-func TestFrameIsWhatWasSentAroundTheElements(t *testing.T) {
+func TestFrameIsTheTextAroundTheElements(t *testing.T) {
 	_, around, ok := elementsOf(` {"artifacts" : [ {} ] , "type": "K8S"} `)
 	if !ok || string(around.before) != ` {"artifacts" : [` || string(around.after) != `] , "type": "K8S"} ` {
 		t.Errorf("got %q and %q, %v", around.before, around.after, ok)

@@ -11,7 +11,7 @@ import (
 	"testing/iotest"
 )
 
-func TestClientsSayWhetherTheyTakeGzip(t *testing.T) {
+func TestGzipIsNegotiated(t *testing.T) {
 	for header, want := range map[string]bool{
 		"":                                   false,
 		"gzip":                               true,
@@ -51,7 +51,7 @@ func unpacked(t *testing.T, compressed io.Reader) ([]byte, error) {
 func TestContentIsCompressedAsItIsRead(t *testing.T) {
 	random := make([]byte, 3*gzipChunk+17)
 	for i := range random {
-		random[i] = byte(rand.Uint32()) // of test data nothing depends
+		random[i] = byte(rand.Uint32()) // the content does not matter
 	}
 	for name, content := range map[string][]byte{
 		"nothing": nil, "a byte": {'x'}, "a chunk": bytes.Repeat([]byte("0123456789abcdef"), gzipChunk/16),
@@ -72,7 +72,7 @@ func TestContentIsCompressedAsItIsRead(t *testing.T) {
 	}
 }
 
-func TestContentThatBreaksOffHasNoEnd(t *testing.T) {
+func TestFailedContentIsIncomplete(t *testing.T) {
 	broken := errors.New("disk on fire")
 	for _, fault := range []error{broken, io.ErrUnexpectedEOF} {
 		reader := NewGzipReader(io.MultiReader(strings.NewReader(strings.Repeat("x", 100_000)), iotest.ErrReader(fault)))
@@ -95,13 +95,13 @@ func TestCompressingAStreamTakesLittleMemory(t *testing.T) {
 		if _, err := reader.Read(into); err != nil {
 			t.Fatal(err)
 		}
-		if held := reader.compressed.Cap() + cap(reader.chunk); held > 4*gzipChunk {
-			t.Fatalf("%d bytes are held", held)
+		if buffered := reader.compressed.Cap() + cap(reader.chunk); buffered > 4*gzipChunk {
+			t.Fatalf("%d bytes are held", buffered)
 		}
 	}
 }
 
-// repeated is content without an end.
+// repeated is endless content.
 type repeated struct {
 	content []byte
 	read    int

@@ -12,8 +12,8 @@ import (
 	"attestry/api/validation"
 )
 
-// understood decodes the parts that all attestations share, as an operation would.
-func understood(t *testing.T, body string) (*AttestationBase, validation.Findings) {
+// decodeBase decodes the members that all attestations share, like an operation.
+func decodeBase(t *testing.T, body string) (*AttestationBase, validation.Findings) {
 	t.Helper()
 	registry := huma.NewMapRegistry("#/", huma.DefaultSchemaNamer)
 	found := validation.Findings{}
@@ -21,12 +21,12 @@ func understood(t *testing.T, body string) (*AttestationBase, validation.Finding
 	return decodeInput[AttestationBase](validation.NewValidator(registry), schema, []byte(body), found), found
 }
 
-func TestWhatIsNotSentAndNullAreTheSame(t *testing.T) {
+func TestMissingMembersAndNullAreTheSame(t *testing.T) {
 	const absent = `{"attestation_name":"x"}`
 	const null = `{"attestation_name":"x","origin_url":null,"description":null,"artifact_fingerprint":null,"target_artifacts":null,
 		"git_commit_info":null,"repo_info":null,"external_urls":null,"annotations":null,"user_data":null}`
 	for _, body := range []string{absent, null} {
-		got, found := understood(t, body)
+		got, found := decodeBase(t, body)
 		if len(found) > 0 {
 			t.Fatalf("%s: %q", body, found)
 		}
@@ -38,7 +38,7 @@ func TestWhatIsNotSentAndNullAreTheSame(t *testing.T) {
 }
 
 func TestSharedPartsAreKeptAsTheyWereSent(t *testing.T) {
-	got, found := understood(t, `{"attestation_name":"a,b","user_data":{"n":1.50,"deep":[{"x":null}]},"annotations":{"k_1":"v"},
+	got, found := decodeBase(t, `{"attestation_name":"a,b","user_data":{"n":1.50,"deep":[{"x":null}]},"annotations":{"k_1":"v"},
 		"external_urls":{"a b":{"href":"","fingerprint":null}},"git_commit_info":{"sha1":"AB","author":"","timestamp":"1.5","extra":{}},
 		"repo_info":{"name":"n","url":"u","provider":"github","namespace_path":["a"],"additional_info":{"k":[1]},"extra":1}}`)
 	if len(found) > 0 {
@@ -76,13 +76,13 @@ func TestKeysOfMapsMustMatchTheirPattern(t *testing.T) {
 		`"repo_info":{"name":"n","url":"u","additional_info":[]}`:     "repo_info.additional_info",
 		`"target_artifacts":[null]`:                                   "target_artifacts[0]",
 	} {
-		if _, found := understood(t, `{"attestation_name":"x",`+body+`}`); found[at] == "" {
+		if _, found := decodeBase(t, `{"attestation_name":"x",`+body+`}`); found[at] == "" {
 			t.Errorf("%s: %q, want a finding at %s", body, slices.Sorted(maps.Keys(found)), at)
 		}
 	}
 }
 
-// decodeInput decodes a body for which there is memory.
+// decodeInput decodes a body without a limit of memory.
 func decodeInput[T any](v *validation.Validator, s *huma.Schema, body []byte, found validation.Findings) *T {
 	value, err := validation.DecodeStrict[T](memory.Unlimited(), v, s, body, found)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"attestry/links"
 )
 
-// manyRules is a policy with so many rules, of which all but the last one are satisfied by manyFacts.
+// manyRules is a policy with so many rules. manyFacts satisfy all but the last one.
 func manyRules(t *testing.T, rules int) *policy.Applied {
 	t.Helper()
 	var b strings.Builder
@@ -71,7 +71,7 @@ func TestReasonsAreBoundedForEachArtifactAndForAll(t *testing.T) {
 	}
 }
 
-func TestFewReasonsAreShownWhole(t *testing.T) {
+func TestFewReasonsAreAllShown(t *testing.T) {
 	applied, facts := manyRules(t, 20), manyFacts(3)
 	view := NewPolicyViews([]policy.Applied{*applied})[0]
 	evaluation := applied.Policy.Evaluate(facts)

@@ -14,13 +14,13 @@ import (
 	"attestry/links"
 )
 
-// exempt tells the paths outside the route table.
+// exempt reports whether a path is served outside of the route table.
 func exempt(path string) bool {
 	return slices.Contains([]string{"/", "/ready", "/openapi.json", documentPath, docsPath, links.Prefix + "/doc", links.Prefix + "/doc/"}, path) ||
 		strings.HasPrefix(path, docsPath+"/")
 }
 
-// everyRoute is the product's table and that of the tests.
+// everyRoute returns the routes of the product and of the tests.
 func everyRoute() []Route { return append(productRoutes(), testRoutes()...) }
 
 func TestEveryRouteIsInTheTable(t *testing.T) {
@@ -65,7 +65,7 @@ func TestEveryRouteEnforcesItsRole(t *testing.T) {
 func TestOperationsWithoutAKeyTakeASignature(t *testing.T) {
 	for _, route := range productRoutes() {
 		if route.OperationID == "get_signing_key" {
-			continue // strangers verify with it
+			continue // anybody may verify signatures
 		}
 		if route.Public != route.Signed {
 			t.Errorf("%s takes neither a key nor a signature", route.OperationID)
@@ -73,7 +73,7 @@ func TestOperationsWithoutAKeyTakeASignature(t *testing.T) {
 	}
 }
 
-// example fills the parameters of a path.
+// example fills in the parameters of a path.
 func example(path string) string {
 	segments := strings.Split(path, "/")
 	for i, segment := range segments {
@@ -87,7 +87,7 @@ func example(path string) string {
 	return strings.Join(segments, "/")
 }
 
-// faultOf says what is wrong with a route itself, "" if nothing is.
+// faultOf returns what is wrong with a route, "" if nothing is.
 func faultOf(r Route) string {
 	switch {
 	case r.Method == "" || r.OperationID == "" || r.Tag == "" || r.Summary == "" || r.Serve == nil:
@@ -160,16 +160,6 @@ func TestPathValuesAreUnescapedOnce(t *testing.T) {
 	}
 }
 
-func TestPathValuesThatAreNotTextAreRefused(t *testing.T) {
-	s := start(t, testRoutes())
-	for _, escaped := range []string{"%00", "a%FFb"} {
-		got := s.send(t, "GET", links.Prefix+"/things/acme/"+escaped, "reader", "")
-		if got.status != 400 {
-			t.Errorf("%s answered %d %s", escaped, got.status, got.body)
-		}
-	}
-}
-
 func TestHeadAnswersTheHeadersOfGet(t *testing.T) {
 	s := start(t, testRoutes(), func(d *Deps) { d.Checks = nil })
 	for _, path := range []string{links.Prefix + "/things/acme/x", links.Prefix + "/things/acme/search", "/ready", links.Prefix + "/openapi.json", links.Prefix + "/docs"} {
@@ -192,7 +182,7 @@ func TestAnswersHaveNoNewlineAtTheEnd(t *testing.T) {
 	}
 }
 
-func TestBodiesWhereNoneIsWantedAreIgnored(t *testing.T) {
+func TestBodiesOfOperationsWithoutOneAreIgnored(t *testing.T) {
 	s := start(t, testRoutes())
 	for _, body := range []string{"", "null", "{", strings.Repeat("x", 5000)} {
 		if got := s.send(t, "PUT", links.Prefix+"/things/acme/x/archive", "admin", body); got.status != 200 {
@@ -210,7 +200,7 @@ func TestServeEndsWithItsContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Ended at once, it must not serve on, whichever comes first.
+	// Serve must return even if its context has ended before it starts.
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := s.Serve(ctx, listener); err != nil && !errors.Is(err, context.Canceled) {
@@ -218,7 +208,7 @@ func TestServeEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestNewTakesTheProductsRoutes(t *testing.T) {
+func TestNewAcceptsTheProductsRoutes(t *testing.T) {
 	if _, err := New(testDeps(t, &journal{}, newRegistry()), productRoutes()); err != nil {
 		t.Error(err)
 	}

@@ -160,7 +160,7 @@ func TestBodiesAboveTheLimitAreTooLarge(t *testing.T) {
 		expect(t, 413, "Request body exceeds the limit of 32 MiB")
 }
 
-func TestReportsAreHeldToTheirSchemaOnBothPaths(t *testing.T) {
+func TestReportsAreValidatedByBothDecoders(t *testing.T) {
 	s := start(t, testRoutes())
 	digest := strings.Repeat("a", 64)
 	artifact := func(digest, created string) string {

@@ -17,13 +17,13 @@ const compatibility = "../../docs/compatibility.md"
 //go:embed testdata/operations.tsv
 var interfaceOperations string
 
-// clientCommands lists what clients do: group, command as Markdown, the operations that it
-// calls, and what does not work of it although they are served.
+// clientCommands lists what clients do: group, command as Markdown, the operations that it calls, and what of the
+// command does not work although these operations are served.
 //
 //go:embed testdata/commands.tsv
 var clientCommands string
 
-// rowsOf reads lines of columns, which may lack the last ones.
+// rowsOf splits lines into columns. The last columns of a line may be missing.
 func rowsOf(table string, columns int) [][]string {
 	var rows [][]string
 	for line := range strings.Lines(table) {
@@ -53,7 +53,7 @@ func TestEveryOperationIsServed(t *testing.T) {
 	}
 }
 
-// TestCompatibilityNamesWhatClientsCanDo keeps the tables of docs/compatibility.md true. With
+// TestCompatibilityNamesWhatClientsCanDo compares the tables of docs/compatibility.md with the commands. With
 // ATTESTRY_TEST_UPDATE set it writes them.
 func TestCompatibilityNamesWhatClientsCanDo(t *testing.T) {
 	readmetest.Check(t, compatibility, "commands", commandsTable(t))
@@ -81,7 +81,7 @@ func commandsTable(t *testing.T) string {
 	return b.String() + "\n"
 }
 
-// stateOf words what can be done with a command.
+// stateOf says what works of a command.
 func stateOf(limits string) string {
 	if limits != "" {
 		return "partly: " + limits

@@ -107,7 +107,7 @@ func TestFormsAreComponentsNamedForTheirOperation(t *testing.T) {
 	}
 }
 
-func TestPartialDownloadsAreDocumentedWithTheirRefusal(t *testing.T) {
+func TestPartialDownloadsDocumentStatus416(t *testing.T) {
 	serve := Handle(func(context.Context, *struct{}) (*StreamOutput, error) { return nil, nil })
 	s := start(t, []Route{
 		{Method: "GET", Path: "/part", OperationID: "get_part", Tag: "T", Summary: "S", Statuses: []int{200, 206}, Serve: serve},
@@ -126,7 +126,7 @@ func TestPartialDownloadsAreDocumentedWithTheirRefusal(t *testing.T) {
 	}
 }
 
-func TestTheDocumentationIsServedFromThisHostAlone(t *testing.T) {
+func TestTheDocumentationLoadsFilesOfThisHostOnly(t *testing.T) {
 	s := start(t, testRoutes())
 	page := s.send(t, "GET", docsPath, "", "")
 	if page.status != 200 || page.header.Get("Content-Type") != "text/html; charset=utf-8" {
@@ -159,7 +159,7 @@ func TestTheDocumentationIsServedFromThisHostAlone(t *testing.T) {
 	s.send(t, "GET", docsPath+"/oauth2-redirect.html", "", "").expect(t, 404, pathUnknownMessage)
 }
 
-func TestTheRootAndOtherAddressesLeadToTheDocumentation(t *testing.T) {
+func TestTheRootAndOtherAddressesRedirectToTheDocumentation(t *testing.T) {
 	s := start(t, testRoutes())
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	for _, path := range []string{"/", "/api/v2/doc", "/api/v2/doc/"} {

@@ -14,13 +14,13 @@ import (
 	"attestry/links"
 )
 
-// packed is an answer as it was sent, though the client would unpack it by itself.
-func (r *running) packed(t *testing.T, method, path, accepted string) answer {
+// packed returns an answer as it was sent: the client does not decompress it.
+func (r *testServer) packed(t *testing.T, method, path, accepted string) answer {
 	t.Helper()
 	return r.send(t, method, links.Prefix+path, "reader", "", "Accept-Encoding", accepted)
 }
 
-// unpack is the body of a compressed answer.
+// unpack decompresses the body of an answer.
 func (a answer) unpack(t *testing.T) string {
 	t.Helper()
 	reader, err := gzip.NewReader(strings.NewReader(a.body))
@@ -34,12 +34,12 @@ func (a answer) unpack(t *testing.T) string {
 	return string(content)
 }
 
-func TestAnswersAreCompressedForClientsThatTakeIt(t *testing.T) {
+func TestAnswersAreCompressedForClientsThatAcceptIt(t *testing.T) {
 	for name, row := range map[string]struct {
 		batches, size int
 		accepted      string
 		compressed    bool
-		// varies tells that others get the same answer in another form.
+		// varies is true if the answer depends on Accept-Encoding.
 		varies bool
 	}{
 		"small":                  {1, 100, "gzip", false, false},
@@ -93,7 +93,7 @@ func TestLargeErrorsAreCompressed(t *testing.T) {
 	}
 }
 
-func TestCompressedAnswersThatBreakOffHaveNoEnd(t *testing.T) {
+func TestAbortedCompressedAnswersAreIncomplete(t *testing.T) {
 	list := &batched{batches: 40, size: 10_000, fail: func(_ context.Context, batch int) error {
 		if batch > 20 {
 			return errors.New("disk on fire")
@@ -155,7 +155,7 @@ func TestTheDocumentIsConditional(t *testing.T) {
 	}
 }
 
-func TestBodiesAreNeitherCompressedNorOfOtherCharsets(t *testing.T) {
+func TestCompressedBodiesAndOtherCharsetsAreRefused(t *testing.T) {
 	const compressed = "The body must not be compressed: Content-Encoding is not supported"
 	const charset = "The body must be UTF-8: no other charset is supported"
 	s := start(t, testRoutes())
@@ -190,7 +190,7 @@ func TestBodiesAreNeitherCompressedNorOfOtherCharsets(t *testing.T) {
 	}
 }
 
-func TestFormsAreNeitherCompressedNorOfOtherCharsets(t *testing.T) {
+func TestCompressedFormsAndOtherCharsetsAreRefused(t *testing.T) {
 	s := startForm(t)
 	form := func(kind string) string {
 		return "--b\r\nContent-Disposition: form-data; name=data_json\r\nContent-Type: " + kind + "\r\n\r\n{\"name\":\"x\"}\r\n--b--\r\n"

@@ -13,16 +13,15 @@ import (
 	"attestry/links"
 )
 
-// putThingLine is the request line of an operation whose body the tests are about.
+// putThingLine is the request line of put_thing, which needs a body.
 const putThingLine = "PUT " + links.Prefix + "/things/acme HTTP/1.1\r\n"
 
-// sendRaw writes requests by hand and returns the answers until the connection ends,
-// or until there are as many as wanted.
-func (r *running) sendRaw(t *testing.T, text string, wanted int) []*http.Response {
+// sendRaw writes text to a connection and returns at most wanted answers.
+func (r *testServer) sendRaw(t *testing.T, text string, wanted int) []*http.Response {
 	t.Helper()
 	conn, reader := r.dial(t)
 	go func() {
-		// The server may rightly close while this is written.
+		// The server may close the connection while this is written.
 		_, _ = io.WriteString(conn, text)
 	}()
 	var answers []*http.Response
@@ -44,7 +43,7 @@ func (r *running) sendRaw(t *testing.T, text string, wanted int) []*http.Respons
 	return answers
 }
 
-func TestDoubtfulFramingIsRefusedAndEndsTheConnection(t *testing.T) {
+func TestAmbiguousFramingIsRefusedAndEndsTheConnection(t *testing.T) {
 	head := putThingLine + "Authorization: Bearer member\r\n"
 	for name, request := range map[string]string{
 		"blank before the colon of Content-Length":    head + "Host: x\r\nContent-Length : 2\r\n\r\n{}",
@@ -112,7 +111,7 @@ func TestDoubtfulFramingIsRefusedAndEndsTheConnection(t *testing.T) {
 	}
 }
 
-func TestUnusualRequestsThatAreRightAreAnswered(t *testing.T) {
+func TestUnusualButValidRequestsAreAnswered(t *testing.T) {
 	head := putThingLine + "Authorization: Bearer member\r\n"
 	thing := `{"name":"a"}`
 	for name, request := range map[string]string{
@@ -187,7 +186,7 @@ func expectSecurityHeaders(t *testing.T, header http.Header, caching string) {
 	}
 }
 
-func TestAnswersOfEveryRouteAreNeitherGuessedNorKept(t *testing.T) {
+func TestAnswersOfEveryRouteForbidSniffingAndCaching(t *testing.T) {
 	s := start(t, everyRoute())
 	for _, route := range everyRoute() {
 		for _, key := range []string{"", "nobody", "outsider", "admin"} {

@@ -16,9 +16,8 @@ import (
 
 const smuggled = "GET /ready HTTP/1.1\r\nHost: x\r\nX-Request-ID: smuggled\r\n\r\n"
 
-// TestNoBodyIsReadAsTheNextRequest sends, to every route and past every kind of
-// refusal, a body that holds a request, and then a request of its own. With -short, each
-// body goes to each route in one form, and these take turns.
+// TestNoBodyIsReadAsTheNextRequest sends a body that contains a request, and then a second request, to every route and
+// for every kind of refusal. With -short, each body goes to each route in one form only, and the forms alternate.
 func TestNoBodyIsReadAsTheNextRequest(t *testing.T) {
 	s := start(t, everyRoute())
 	bodies := map[string]string{
@@ -50,7 +49,7 @@ func TestNoBodyIsReadAsTheNextRequest(t *testing.T) {
 	}
 }
 
-// smugglingTargets are request lines with an Authorization header.
+// smugglingTargets returns request lines with an Authorization header.
 func smugglingTargets() []string {
 	var targets []string
 	for _, route := range everyRoute() {
@@ -73,12 +72,11 @@ func smugglingTargets() []string {
 	)
 }
 
-// trySmuggling sends a request and a second one, and sees that nothing else was
-// answered.
-func trySmuggling(t *testing.T, s *running, request string) {
+// trySmuggling sends a request and a second one, and checks that nothing else is answered.
+func trySmuggling(t *testing.T, s *testServer, request string) {
 	conn, reader := s.dial(t)
 	go func() {
-		// The server may rightly close while this is written.
+		// The server may close the connection while this is written.
 		_, _ = io.WriteString(conn, request+"GET /ready HTTP/1.1\r\nHost: x\r\nX-Request-ID: second\r\nConnection: close\r\n\r\n")
 	}()
 	method, _, _ := strings.Cut(request, " ")
@@ -108,7 +106,7 @@ func trySmuggling(t *testing.T, s *running, request string) {
 	}
 }
 
-func TestConnectionsLiveOnAfterErrors(t *testing.T) {
+func TestConnectionsStayOpenAfterErrors(t *testing.T) {
 	s := start(t, testRoutes())
 	conn, reader := s.dial(t)
 	for _, request := range []string{
@@ -155,7 +153,7 @@ func TestRequestsWithTwoLengthsEndTheConnection(t *testing.T) {
 	}
 }
 
-func TestBodiesThatBreakOffAreRefused(t *testing.T) {
+func TestMalformedChunksAreRefused(t *testing.T) {
 	s := start(t, testRoutes())
 	conn, reader := s.dial(t)
 	request := "PUT " + links.Prefix + "/things/acme HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}"
@@ -171,7 +169,7 @@ func TestBodiesThatBreakOffAreRefused(t *testing.T) {
 	}
 }
 
-func TestRequestsThatCannotBeReadAreAnsweredAsJSON(t *testing.T) {
+func TestMalformedRequestsAreAnsweredAsJSON(t *testing.T) {
 	s := start(t, testRoutes())
 	for request, want := range map[string]int{
 		"GARBAGE\r\n\r\n": 400,

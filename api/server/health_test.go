@@ -17,14 +17,14 @@ import (
 	"attestry/storage"
 )
 
-// fakeStore answers pings as it is told to, and counts them.
+// fakeStore answers pings, or fails if it is down, and counts them.
 type fakeStore struct {
 	down  atomic.Bool
-	asked atomic.Int32
+	pings atomic.Int32
 }
 
 func (f *fakeStore) Ping(context.Context) error {
-	f.asked.Add(1)
+	f.pings.Add(1)
 	if f.down.Load() {
 		return errors.New("connect to 10.0.0.1: refused")
 	}
@@ -57,7 +57,7 @@ func TestReadyNamesTheStoreThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
-func TestReadyTellsWhichStoreRefusesWritesAndWhy(t *testing.T) {
+func TestReadyNamesTheStoreThatRefusesWritesAndTheReason(t *testing.T) {
 	s := start(t, nil, func(d *Deps) {
 		refused := storage.RefuseWrite(storage.Database, storage.DiskFull, errors.New("/secret/place: no space"))
 		d.Checks = []monitor.Check{{Name: storage.Database, Ping: func(context.Context) error { return refused }, Required: true}}
@@ -66,22 +66,22 @@ func TestReadyTellsWhichStoreRefusesWritesAndWhy(t *testing.T) {
 	got.expect(t, 503, "Not ready: The database cannot be written to: the disk is full.")
 }
 
-func TestAnswersOfDependenciesAreKeptForTheirTime(t *testing.T) {
+func TestResultsOfChecksAreCachedForTheirTime(t *testing.T) {
 	store, now := &fakeStore{}, time.Unix(1000, 0)
 	ready := monitor.NewReadiness([]monitor.Check{{Name: "objects", Ping: store.Ping, Required: true, KeepFor: 5 * time.Second}}, func() time.Time { return now })
 	for _, step := range []struct {
 		after time.Duration
-		asked int32
+		pings int32
 	}{{0, 1}, {4 * time.Second, 1}, {time.Second, 2}, {time.Second, 2}} {
 		now = now.Add(step.after)
 		ready.States(t.Context())
-		if got := store.asked.Load(); got != step.asked {
-			t.Errorf("at %v the store was asked %d times, want %d", now, got, step.asked)
+		if got := store.pings.Load(); got != step.pings {
+			t.Errorf("at %v the store was asked %d times, want %d", now, got, step.pings)
 		}
 	}
 }
 
-func TestTheMonitorTellsEveryDependencyWithItsReason(t *testing.T) {
+func TestTheMonitorReportsEveryDependencyWithItsError(t *testing.T) {
 	documents, queue := &fakeStore{}, &fakeStore{}
 	queue.down.Store(true)
 	registry := prometheus.NewRegistry()

@@ -18,12 +18,12 @@ import (
 	"attestry/links"
 )
 
-// batched is the list that the operation of these tests answers with.
+// batched is a list that is read in batches while it is answered.
 type batched struct {
 	batches int
-	// size is that of the one element of each batch, in bytes.
+	// size is the length of the only element of a batch, in bytes.
 	size int
-	// fail is called before each batch; nil is not.
+	// fail is called before each batch, unless it is nil.
 	fail func(ctx context.Context, batch int) error
 	read atomic.Int32
 }
@@ -59,7 +59,7 @@ func (b *batched) want() string {
 		fmt.Sprintf(`],"more":{"read":%d}}`, b.batches)
 }
 
-func startBatched(t *testing.T, b *batched, change ...func(*Deps)) *running {
+func startBatched(t *testing.T, b *batched, change ...func(*Deps)) *testServer {
 	return start(t, []Route{{Method: "GET", Path: "/lists/{org}", OperationID: "list", Tag: "Lists", Summary: "List",
 		Rule: access.Rule{MinRole: evidence.Reader}, Serve: Handle(b.answer)}}, change...)
 }
@@ -126,15 +126,15 @@ func TestListIsReadNoFasterThanItsClientReads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What is on its way is in the buffers of the connection.
-	const onItsWay = 20_000_000
+	// The buffers of the connection hold what was sent and not yet read.
+	const buffered = 20_000_000
 	for received := 0; received < 30_000_000; {
 		n, err := io.CopyN(io.Discard, response.Body, 1_000_000)
 		if err != nil {
 			t.Fatal(err)
 		}
 		received += int(n)
-		if made := int(list.read.Load()) * list.size; made > received+onItsWay {
+		if made := int(list.read.Load()) * list.size; made > received+buffered {
 			t.Fatalf("%d bytes were made for a client that has read %d", made, received)
 		}
 	}
@@ -145,7 +145,7 @@ func TestListIsReadNoFasterThanItsClientReads(t *testing.T) {
 	eventually(t, func() bool { return s.budget.InUse() == 0 })
 }
 
-func TestWhatFailsInTheFirstBatchIsAnError(t *testing.T) {
+func TestFailureOfTheFirstBatchIsAnsweredAsAnError(t *testing.T) {
 	list := &batched{batches: 100, size: 100_000, fail: func(context.Context, int) error {
 		return evidence.NewError(evidence.NotFound, "gone")
 	}}
@@ -156,7 +156,7 @@ func TestWhatFailsInTheFirstBatchIsAnError(t *testing.T) {
 	}
 }
 
-func TestWhatFailsBehindTheFirstBytesBreaksTheAnswerOff(t *testing.T) {
+func TestLaterFailureAbortsTheAnswerAndIsLogged(t *testing.T) {
 	for name, fail := range map[string]func() error{
 		"error": func() error { return errors.New("disk on fire") },
 		"panic": func() error { panic("disk on fire") },
@@ -190,7 +190,7 @@ func TestWhatFailsBehindTheFirstBytesBreaksTheAnswerOff(t *testing.T) {
 	}
 }
 
-func TestBatchThatHangsBreaksTheAnswerOff(t *testing.T) {
+func TestHangingBatchAbortsTheAnswer(t *testing.T) {
 	s := startBatched(t, &batched{batches: 100, size: 50_000, fail: func(ctx context.Context, n int) error {
 		if n < 5 {
 			return nil
@@ -209,7 +209,7 @@ func TestBatchThatHangsBreaksTheAnswerOff(t *testing.T) {
 	}
 }
 
-func TestAnswerOutlivesTheTimeOfItsRequest(t *testing.T) {
+func TestStreamedAnswerContinuesBeyondTheRequestTimeout(t *testing.T) {
 	deadline := make(chan time.Time, 1)
 	list := &batched{batches: 300, size: 50_000}
 	list.fail = func(ctx context.Context, n int) error {
@@ -233,7 +233,7 @@ func TestAnswerOutlivesTheTimeOfItsRequest(t *testing.T) {
 	}
 }
 
-func TestClientThatDoesNotReadIsCutOff(t *testing.T) {
+func TestConnectionOfAClientThatDoesNotReadIsClosed(t *testing.T) {
 	s := startBatched(t, &batched{batches: 1000, size: 100_000})
 	s.pace = readRate{grace: 50 * time.Millisecond, bytesPerSecond: 1 << 30}
 	conn, replies := s.dial(t)

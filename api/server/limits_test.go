@@ -18,7 +18,7 @@ import (
 	"attestry/links"
 )
 
-// onlyBucket is the bucket of all keys. It has room for what is left.
+// onlyBucket is one bucket for all keys, with room for left requests.
 type onlyBucket struct{ left int }
 
 func (b *onlyBucket) Allow(_ context.Context, _ string, limit redis_rate.Limit) (*redis_rate.Result, error) {
@@ -33,14 +33,14 @@ func newLimitMetrics() *limits.Metrics {
 	return limits.NewMetrics(prometheus.NewRegistry(), config.Limits{}, time.Now)
 }
 
-// rateHeaders are the headers of an answer that concern the limits.
+// rateHeaders returns the headers of an answer that concern the limits.
 func rateHeaders(got answer) [4]string {
 	return [4]string{
 		got.header.Get("RateLimit-Limit"), got.header.Get("RateLimit-Remaining"), got.header.Get("RateLimit-Reset"), got.header.Get("Retry-After"),
 	}
 }
 
-func TestAnswersTellWhatIsLeftOfALimit(t *testing.T) {
+func TestAnswersHaveHeadersOfTheRateLimit(t *testing.T) {
 	bucket := &onlyBucket{}
 	s := start(t, testRoutes(), func(d *Deps) {
 		d.Gate.Rates = &limits.Rates{
@@ -95,15 +95,15 @@ func TestAnswersWithoutLimitsHaveNoHeadersOfLimits(t *testing.T) {
 	}
 }
 
-func TestWrongKeysCountForTheirAddress(t *testing.T) {
+func TestWrongKeysAreCountedByAddress(t *testing.T) {
 	for name, row := range map[string]struct {
 		proxies limits.Proxies
-		// shared tells that clients of the proxy are counted as one.
+		// shared is true if the clients of the proxy are counted as one.
 		shared bool
 	}{
 		"trusted proxy":              {limits.Proxies{netip.MustParsePrefix("127.0.0.0/8")}, false},
 		"proxy that is not trusted":  {nil, true},
-		"trust in an address beside": {limits.Proxies{netip.MustParsePrefix("127.0.0.2/32")}, true},
+		"another address is trusted": {limits.Proxies{netip.MustParsePrefix("127.0.0.2/32")}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, testRoutes(), func(d *Deps) {

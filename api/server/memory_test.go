@@ -23,13 +23,13 @@ import (
 
 const shortOfMemory = "The service is short of memory, please try again."
 
-// withBudget runs the test operations on a budget of so many MiB.
-func withBudget(t *testing.T, size int64, more ...Route) *running {
+// withBudget starts the test operations with a memory budget in MiB.
+func withBudget(t *testing.T, size int64, more ...Route) *testServer {
 	return start(t, append(testRoutes(), more...), func(d *Deps) { d.MemoryBudget = size * Mebibyte })
 }
 
-// exhaust reserves all that large requests may have of a budget.
-func (r *running) exhaust(t *testing.T) *memory.Account {
+// exhaust reserves all memory of the budget that large requests may use.
+func (r *testServer) exhaust(t *testing.T) *memory.Account {
 	t.Helper()
 	reservation := memory.NewAccount(r.budget)
 	if err := reservation.Keep(r.budget.Total() - r.budget.Total()/8); err != nil {
@@ -38,7 +38,7 @@ func (r *running) exhaust(t *testing.T) *memory.Account {
 	return reservation
 }
 
-// artifacts is a report of so many bytes or a bit more.
+// artifacts returns a report of at least so many bytes.
 func artifacts(size int) string {
 	var body strings.Builder
 	body.WriteString(`{"artifacts":[`)
@@ -65,7 +65,7 @@ func TestBodyWithoutMemoryIsRefusedBeforeItIsRead(t *testing.T) {
 	other := s.exhaust(t)
 	conn, replies := s.dial(t)
 	fmt.Fprintf(conn, "PUT %s/things/acme/x/report HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\nContent-Length: 4000000\r\n\r\n{", links.Prefix)
-	conn.Write(bytes.Repeat([]byte(" "), 10_000)) // what the server reads ahead
+	conn.Write(bytes.Repeat([]byte(" "), 10_000)) // the server reads some of the body ahead
 	response, err := http.ReadResponse(replies, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ type readFunc func(p []byte) (int, error)
 
 func (f readFunc) Read(p []byte) (int, error) { return f(p) }
 
-func TestWhoeverSendsSlowlyTakesUpOnlyWhatWasSent(t *testing.T) {
+func TestSlowBodiesReserveMemoryOnlyForWhatWasSent(t *testing.T) {
 	s := withBudget(t, 256)
 	conn, replies := s.dial(t)
 	body := artifacts(8_000_000)
@@ -138,7 +138,7 @@ func TestWhoeverSendsSlowlyTakesUpOnlyWhatWasSent(t *testing.T) {
 	}
 }
 
-func TestDecodingIsChargedByWhatBecomesOfTheBody(t *testing.T) {
+func TestMemoryOfDecodingDependsOnTheContentOfTheBody(t *testing.T) {
 	for name, row := range map[string]struct {
 		body   string
 		budget int64
@@ -184,7 +184,7 @@ func TestSmallRequestsAreServedWhileMemoryIsShort(t *testing.T) {
 	s.send(t, "PUT", links.Prefix+"/things/acme/x/report", "admin", artifacts(1_000_000)).expectRetry(t)
 }
 
-// reading is an operation that reads so many bytes for its answer.
+// reading is a route whose handler reads so many bytes from storage.
 func reading(bytes int) Route {
 	return Route{Method: "GET", Path: "/read/{org}", OperationID: "read", Tag: "Read", Summary: "Read", Rule: access.Rule{MinRole: evidence.Reader},
 		Serve: Handle(func(ctx context.Context, _ *orgInput) (*textOutput, error) {
@@ -204,7 +204,7 @@ func (d *oneDocument) Get(ctx context.Context, _ *storage.Schema, _ string) (sto
 	return storage.Record{ID: "id", Body: []byte(d.body)}, storage.ChargeRead(ctx, len(d.body))
 }
 
-func TestWhatIsReadForAnAnswerIsCharged(t *testing.T) {
+func TestReadsForAnAnswerReserveMemory(t *testing.T) {
 	s := withBudget(t, 16, reading(4_000_000))
 	if got := s.send(t, "GET", links.Prefix+"/read/acme", "reader", ""); got.status != 200 {
 		t.Errorf("with memory: %d %s", got.status, got.body)
@@ -221,11 +221,11 @@ func TestWhatIsReadForAnAnswerIsCharged(t *testing.T) {
 	}
 }
 
-func TestListThatIsReadOnNeedsMemoryBeforeItsFirstByte(t *testing.T) {
+func TestStreamedListNeedsMemoryBeforeItsFirstByte(t *testing.T) {
 	list := &batched{batches: 100, size: 10_000}
 	s := startBatched(t, list, func(d *Deps) { d.MemoryBudget = 16 * Mebibyte })
 	other := s.exhaust(t)
-	for range 2 { // what is kept for small requests, as this one is
+	for range 2 { // use up the memory that is kept for small requests, too
 		if err := memory.NewAccount(s.budget).Keep(memory.Small); err != nil {
 			t.Fatal(err)
 		}
@@ -297,7 +297,7 @@ func TestConcurrentReportsShareTheBudget(t *testing.T) {
 	}
 }
 
-func TestSizesOfDecodingCoverWhatItTakes(t *testing.T) {
+func TestEstimatesOfDecodingCoverTheMeasuredMemory(t *testing.T) {
 	for name, row := range map[string]struct {
 		body           string
 		strict, parsed float64 // least multiples of the body, as measured

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"net"
 	"net/http"
 	"regexp"
 	"slices"
@@ -16,7 +17,7 @@ import (
 	"attestry/scripts/readmetest"
 )
 
-func TestRequestIDsAreTakenWhenSaneAndMadeOtherwise(t *testing.T) {
+func TestValidRequestIDsAreKeptAndOthersReplaced(t *testing.T) {
 	s := start(t, testRoutes())
 	for sent, taken := range map[string]bool{
 		"abc-123": true, strings.Repeat("x", 128): true, strings.Repeat("x", 129): false, "": false, "a b": false, "é": false,
@@ -52,7 +53,7 @@ func TestTheLogHoldsNoSecrets(t *testing.T) {
 	}
 }
 
-func TestTheLogTellsWhoAskedForWhat(t *testing.T) {
+func TestTheLogNamesRouteOrganizationAndUser(t *testing.T) {
 	s := start(t, testRoutes())
 	s.send(t, "GET", links.Prefix+"/things/acme/x", "reader", "")
 	for _, want := range []string{`"route":"/things/{org}/{name}"`, `"org":"acme"`, `"status":200`, `"user":"reader"`, `"duration_ms":`} {
@@ -123,6 +124,13 @@ func TestRequestsUnderWayFinishWhenTheServerStops(t *testing.T) {
 	<-entered
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.app.ShutdownWithContext(context.Background()) }()
+	for address := strings.TrimPrefix(s.url, "http://"); ; {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			break // the server has stopped listening
+		}
+		conn.Close()
+	}
 	close(release)
 	if status := <-answered; status != 200 {
 		t.Errorf("the request under way got %d", status)

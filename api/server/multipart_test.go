@@ -16,23 +16,23 @@ import (
 	"attestry/links"
 )
 
-func startForm(t *testing.T) *running {
+func startForm(t *testing.T) *testServer {
 	return start(t, []Route{{Method: "POST", Path: "/forms/{org}", OperationID: "post_form", Tag: "T", Summary: "S", Rule: access.Rule{MinRole: evidence.Member},
 		Serve: WithForm("data_json", []string{"attachment_file"}, func(_ context.Context, _ *orgInput, f *Form[Thing]) (*textOutput, error) {
-			told := f.Data.Name
+			summary := f.Data.Name
 			err := f.Files(func(file FormFile) error {
 				n, err := io.Copy(io.Discard, file)
-				told += fmt.Sprintf(" %s %s %d", file.Field, file.Filename, n)
+				summary += fmt.Sprintf(" %s %s %d", file.Field, file.Filename, n)
 				return err
 			})
-			return &textOutput{Status: 201, Body: told}, err
+			return &textOutput{Status: 201, Body: summary}, err
 		})}})
 }
 
-// part is a part of a form: a field, or a file when it has a file name.
+// part is a part of a form: a field, or a file if it has a file name.
 type part struct{ field, filename, content string }
 
-func (r *running) post(t *testing.T, query string, parts ...part) answer {
+func (r *testServer) post(t *testing.T, query string, parts ...part) answer {
 	t.Helper()
 	var body bytes.Buffer
 	writer := multipart.NewWriter(&body)
@@ -77,7 +77,7 @@ func TestFormsAreReadPartByPart(t *testing.T) {
 	}
 }
 
-func TestPartsOfFormsAreGivenOnce(t *testing.T) {
+func TestRepeatedAndMissingPartsOfFormsAreRefused(t *testing.T) {
 	s := startForm(t)
 	data := part{"data_json", "", `{"name":"x"}`}
 	file := func(name string) part { return part{"attachment_file", name, name} }
@@ -174,7 +174,7 @@ func TestPartsWhoseNamesAreNotTextAreRefused(t *testing.T) {
 	s.post(t, "", file, data).expect(t, 400, formBrokenMessage)
 }
 
-func TestFormsAreUnavailableWhileTheirFilesCannotBeHeld(t *testing.T) {
+func TestFormsAreUnavailableIfFilesCannotBeBuffered(t *testing.T) {
 	s := startForm(t)
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
 	file := part{"attachment_file", "a.txt", strings.Repeat("x", 100<<10)}

@@ -9,13 +9,13 @@ import (
 	"attestry/scripts/readmetest"
 )
 
-// TestEveryOperationIsListed keeps the table in docs/api.md true to the route
-// table. With ATTESTRY_TEST_UPDATE set it writes it.
+// TestEveryOperationIsListed compares the table in docs/api.md with the route table. With ATTESTRY_TEST_UPDATE set it
+// writes it.
 func TestEveryOperationIsListed(t *testing.T) {
 	readmetest.Check(t, "../../docs/api.md", "operations", operationsTable())
 }
 
-// TestEveryRowIsServed finds operations that nothing serves.
+// TestEveryRowIsServed finds rows of operations that have no route.
 func TestEveryRowIsServed(t *testing.T) {
 	served := productRoutes()
 	for _, row := range operations {

@@ -26,7 +26,7 @@ type listOutput struct {
 	}
 }
 
-func startList(t *testing.T) *running {
+func startList(t *testing.T) *testServer {
 	links, err := links.New("https://attestry.example.com")
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func startList(t *testing.T) *running {
 		})}})
 }
 
-func TestPagesAreToldInHeadersAndBody(t *testing.T) {
+func TestPagesAreDescribedInHeadersAndBody(t *testing.T) {
 	s := startList(t)
 	const list = "https://attestry.example.com/api/v2/list/acme"
 	for query, want := range map[string]struct{ link, body string }{
@@ -67,7 +67,7 @@ func TestPagesAreToldInHeadersAndBody(t *testing.T) {
 	}
 }
 
-func TestPagesBeyondTheEndLeadBack(t *testing.T) {
+func TestPagesBeyondTheEndLinkToTheLastPage(t *testing.T) {
 	s := startList(t)
 	var body PageEnvelope
 	if err := json.Unmarshal([]byte(s.send(t, "GET", links.Prefix+"/list/acme?total=25&page=9", "reader", "").body), &body); err != nil {

@@ -76,7 +76,7 @@ func TestWrongParametersAreAllReported(t *testing.T) {
 	}
 }
 
-func TestParametersAreCheckedBeyondTheFindingsThatAreTold(t *testing.T) {
+func TestParametersAreCheckedBeyondTheMaximumOfFindings(t *testing.T) {
 	s := start(t, testRoutes())
 	query := ""
 	for i := range validation.MaxFindings {
@@ -93,6 +93,7 @@ func TestPathsThatAreNoTextAreRefusedByParameter(t *testing.T) {
 		"/things/acme/a%ff":          "path.name",
 		"/things/acme/%ed%a0%80":     "path.name",
 		"/things/acme/a%00":          "path.name",
+		"/things/acme/%00":           "path.name",
 		"/things/acme%ff/name":       "path.org",
 		"/things/acme/%c0%af/search": "",
 	} {

@@ -10,8 +10,8 @@ import (
 )
 
 // TestSchemasAreTheRecordedOnes compares what the OpenAPI document says of all parameters and members with
-// testdata/schemas.txt: their types, whether they are required, their defaults, patterns, limits and choices. All requests
-// are validated by these schemas, so that no other test has to send each value that one of them refuses. With
+// testdata/schemas.txt: their types, whether they are required, their defaults, patterns, limits and choices. All
+// requests are validated by these schemas, so that no other test has to send each value that one of them refuses. With
 // ATTESTRY_TEST_UPDATE set it writes the file.
 func TestSchemasAreTheRecordedOnes(t *testing.T) {
 	const recorded = "testdata/schemas.txt"
@@ -79,7 +79,7 @@ func schemaLines(t *testing.T, document map[string]any) []string {
 	return lines
 }
 
-// undocumented is a schema without what only people read.
+// undocumented removes the descriptions and examples from a schema.
 func undocumented(schema any) any {
 	switch value := schema.(type) {
 	case []any:

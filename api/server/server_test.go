@@ -26,8 +26,8 @@ import (
 	"attestry/storage/tenancy/tenancytest"
 )
 
-// newIdentities has a user for each role in acme, whose key is the name of the role. An outsider has none. The database
-// does not answer in time for the key "slow", and fails for "broken".
+// newIdentities has a user for each role in acme, and an outsider without a role. The key of a user is its name. The
+// database times out for the key "slow" and fails for "broken".
 func newIdentities(t *testing.T) *tenancy.Tenancy {
 	t.Helper()
 	declared := identity.Bootstrap{Organizations: []identity.DeclaredOrganization{{Name: "acme", Members: map[string]evidence.Role{}}}}
@@ -52,7 +52,7 @@ func (d failingDocuments) Get(ctx context.Context, schema *storage.Schema, id st
 	return d.Documents.Get(ctx, schema, id)
 }
 
-// journal is where a test server logs to.
+// journal is the log of a test server.
 type journal struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -70,8 +70,8 @@ func (j *journal) String() string {
 	return j.text.String()
 }
 
-// running is a server under test on a loopback port.
-type running struct {
+// testServer is a server under test on a loopback port.
+type testServer struct {
 	*Server
 	url      string
 	journal  *journal
@@ -88,10 +88,10 @@ func testDeps(t *testing.T, j *journal, registry *prometheus.Registry) Deps {
 	}
 }
 
-// start runs a server with the given operations beside those of the product.
-func start(t *testing.T, table []Route, change ...func(*Deps)) *running {
+// start runs a server with the given operations until the test ends.
+func start(t *testing.T, table []Route, change ...func(*Deps)) *testServer {
 	t.Helper()
-	r := &running{journal: &journal{}, registry: prometheus.NewRegistry()}
+	r := &testServer{journal: &journal{}, registry: prometheus.NewRegistry()}
 	deps := testDeps(t, r.journal, r.registry)
 	for _, change := range change {
 		change(&deps)
@@ -119,14 +119,14 @@ func start(t *testing.T, table []Route, change ...func(*Deps)) *running {
 	return r
 }
 
-// answer is what came back.
+// answer is a response whose body has been read.
 type answer struct {
 	status int
 	header http.Header
 	body   string
 }
 
-func (r *running) send(t *testing.T, method, path, key, body string, headers ...string) answer {
+func (r *testServer) send(t *testing.T, method, path, key, body string, headers ...string) answer {
 	t.Helper()
 	request, err := http.NewRequest(method, r.url+path, strings.NewReader(body))
 	if err != nil {
@@ -141,7 +141,7 @@ func (r *running) send(t *testing.T, method, path, key, body string, headers ...
 	return r.exchange(t, request)
 }
 
-func (r *running) exchange(t *testing.T, request *http.Request) answer {
+func (r *testServer) exchange(t *testing.T, request *http.Request) answer {
 	t.Helper()
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
@@ -155,7 +155,7 @@ func (r *running) exchange(t *testing.T, request *http.Request) answer {
 	return answer{response.StatusCode, response.Header, string(content)}
 }
 
-// decoded reads an error body.
+// decoded decodes an error body.
 func (a answer) decoded(t *testing.T) problem {
 	t.Helper()
 	var body problem
@@ -175,7 +175,7 @@ func (a answer) expect(t *testing.T, status int, message string) {
 	}
 }
 
-// expectText is expect for answers that are no errors.
+// expectText expects status 200 and a body.
 func (a answer) expectText(t *testing.T, body string) {
 	t.Helper()
 	if a.status != http.StatusOK || a.body != body {
@@ -183,8 +183,8 @@ func (a answer) expectText(t *testing.T, body string) {
 	}
 }
 
-// dial opens a connection for a test that writes its requests by hand.
-func (r *running) dial(t *testing.T) (net.Conn, *bufio.Reader) {
+// dial opens a connection for requests that a test writes by itself.
+func (r *testServer) dial(t *testing.T) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
 	if err != nil {

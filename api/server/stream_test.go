@@ -18,16 +18,16 @@ import (
 	"attestry/storage"
 )
 
-// fileSHA256 stands for the hash of what these operations send.
+// fileSHA256 is the hash of 0123456789.
 const fileSHA256 = "84d89877f0d4041efb6bf91a16f0248f2fd573e6af05c19f96bedb9f882f7882"
 
-// source is what the download operations of these tests send.
+// source is the content of a test download.
 type source struct {
 	content string
 	size    int64
 	sha256  string
 	openErr error
-	// failAfter breaks the stream off after that many bytes, as end says; 0 does not.
+	// failAfter is the number of bytes after which reading fails as end says. 0 never fails, a negative number at once.
 	failAfter int
 	end       func(ctx context.Context) error // nil for an error
 	opened    atomic.Int32
@@ -63,7 +63,7 @@ func (s *source) open(ctx context.Context, offset, length int64) (io.ReadCloser,
 	return &countingCloser{reader, &s.closed}, nil
 }
 
-// brokenOff is a reader whose content ends with an error.
+// brokenOff is a reader that always fails.
 type brokenOff func() error
 
 func (b brokenOff) Read([]byte) (int, error) { return 0, b() }
@@ -78,7 +78,7 @@ func (c *countingCloser) Close() error {
 	return nil
 }
 
-func startDownload(t *testing.T, s *source, change ...func(*Deps)) *running {
+func startDownload(t *testing.T, s *source, change ...func(*Deps)) *testServer {
 	return start(t, []Route{{Method: "GET", Path: "/file", OperationID: "get_file", Tag: "Files", Summary: "Get a file",
 		Serve: Handle(func(ctx context.Context, _ *struct{}) (*StreamOutput, error) {
 			return Stream(ctx, Download{ContentType: "text/csv", Filename: "a b.csv", Size: s.size, SHA256: s.sha256, Open: s.open})
@@ -152,7 +152,7 @@ func TestRangesAreServed(t *testing.T) {
 	}
 }
 
-// fields are header fields, each behind its name.
+// fields are names of header fields, each followed by its value.
 type fields = []string
 
 func TestDownloadsAreConditional(t *testing.T) {
@@ -176,8 +176,8 @@ func TestDownloadsAreConditional(t *testing.T) {
 		"another version is wanted":     {"GET", fields{"If-Match", other}, 412, ""},
 		"a weak version is wanted":      {"GET", fields{"If-Match", "W/" + tag}, 412, ""},
 		"another version, HEAD":         {"HEAD", fields{"If-Match", other}, 412, ""},
-		"wanted before known":           {"GET", fields{"If-Match", other, "If-None-Match", tag}, 412, ""},
-		"known before a range":          {"GET", fields{"If-None-Match", tag, "Range", "bytes=2-4"}, 304, ""},
+		"If-Match before If-None-Match": {"GET", fields{"If-Match", other, "If-None-Match", tag}, 412, ""},
+		"If-None-Match before a range":  {"GET", fields{"If-None-Match", tag, "Range", "bytes=2-4"}, 304, ""},
 		"a range of the version":        {"GET", fields{"If-Range", tag, "Range", "bytes=2-4"}, 206, "234"},
 		"a range of another version":    {"GET", fields{"If-Range", other, "Range", "bytes=2-4"}, 200, "0123456789"},
 		"a range outside of another":    {"GET", fields{"If-Range", other, "Range", "bytes=10-"}, 200, "0123456789"},
@@ -224,7 +224,7 @@ func TestEmptyDownloadsAreSent(t *testing.T) {
 	}
 }
 
-func TestWhatFailsBeforeTheFirstByteIsAnError(t *testing.T) {
+func TestFailureBeforeTheFirstByteIsAnsweredAsAnError(t *testing.T) {
 	s := startDownload(t, &source{content: "x", size: 1, openErr: evidence.NewError(evidence.NotFound, "gone")})
 	s.send(t, "GET", links.Prefix+"/file", "reader", "").expect(t, 404, "gone")
 	s = startDownload(t, &source{content: "x", size: 1, openErr: storage.ErrNotFound})
@@ -237,7 +237,7 @@ func TestWhatFailsBeforeTheFirstByteIsAnError(t *testing.T) {
 	}
 }
 
-func TestWhatFailsLaterBreaksTheConnectionOffAndIsLogged(t *testing.T) {
+func TestLaterFailureAbortsTheDownloadAndIsLogged(t *testing.T) {
 	for name, end := range map[string]func(context.Context) error{
 		"an error": nil,
 		"a panic":  func(context.Context) error { panic("fault") },
@@ -270,7 +270,6 @@ func TestWhatFailsLaterBreaksTheConnectionOffAndIsLogged(t *testing.T) {
 	}
 }
 
-// eventually waits for a condition.
 func eventually(t *testing.T, met func() bool) {
 	t.Helper()
 	deadline := time.After(10 * time.Second)
@@ -285,8 +284,8 @@ func eventually(t *testing.T, met func() bool) {
 	}
 }
 
-// TestHeadOfADownloadWithoutSizeLeavesTheConnectionClean sends two requests over one
-// connection: whatever is left behind the first answer would be taken for the second.
+// TestHeadOfADownloadWithoutSizeLeavesTheConnectionClean sends several requests over one connection: bytes that follow
+// the first answer would be read as the next one.
 func TestHeadOfADownloadWithoutSizeLeavesTheConnectionClean(t *testing.T) {
 	r := startDownload(t, &source{content: "0123456789", size: -1})
 	connection, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))

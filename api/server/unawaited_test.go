@@ -13,12 +13,12 @@ import (
 	"attestry/links"
 )
 
-// announced is the head of a request whose body has not been sent.
+// announced returns the head of a request whose body is not sent.
 func announced(method, path, key, fields string) string {
 	return method + " " + links.Prefix + path + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + key + "\r\n" + fields + "\r\n"
 }
 
-// unsent are ways to announce a body of 20 MB.
+// unsent are header fields that announce a body of 20 MB, or one of unknown length.
 var unsent = map[string]string{
 	"length":            "Content-Length: 20000000\r\n",
 	"chunks":            "Transfer-Encoding: chunked\r\n",
@@ -26,7 +26,7 @@ var unsent = map[string]string{
 	"chunks, expecting": "Transfer-Encoding: chunked\r\nExpect: 100-Continue\r\n",
 }
 
-// refusedUnread are requests that need no body to be refused.
+// refusedUnread are requests that are refused without their body.
 func refusedUnread() map[string]struct {
 	method, path, key string
 	status            int
@@ -44,7 +44,7 @@ func refusedUnread() map[string]struct {
 	}
 }
 
-// wantAnswerAndEnd reads one answer, behind which the connection must end.
+// wantAnswerAndEnd reads one answer, after which the connection must end.
 func wantAnswerAndEnd(t *testing.T, reader *bufio.Reader, status int) {
 	t.Helper()
 	response, err := http.ReadResponse(reader, nil)
@@ -80,7 +80,7 @@ func TestBodiesThatAreAnnouncedAsTooLargeAreNotAwaited(t *testing.T) {
 	s := start(t, testRoutes())
 	form := startForm(t)
 	for name, row := range map[string]struct {
-		s            *running
+		s            *testServer
 		method, path string
 	}{"JSON": {s, "PUT", "/things/acme"}, "form": {form, "POST", "/forms/acme"}} {
 		for _, fields := range []string{unsent["length"], unsent["expecting"]} {
@@ -97,7 +97,7 @@ func TestBodiesThatAreAnnouncedAsTooLargeAreNotAwaited(t *testing.T) {
 	}
 }
 
-// wantContinue reads the answer that asks for a body.
+// wantContinue reads the answer 100 Continue.
 func wantContinue(t *testing.T, reader *bufio.Reader) {
 	t.Helper()
 	for _, want := range []string{"HTTP/1.1 100 Continue\r\n", "\r\n"} {
@@ -107,7 +107,7 @@ func wantContinue(t *testing.T, reader *bufio.Reader) {
 	}
 }
 
-func TestBodiesAreAskedForOnceTheyAreNeeded(t *testing.T) {
+func TestContinueIsSentWhenTheBodyIsNeeded(t *testing.T) {
 	s := start(t, testRoutes())
 	const thing = `{"name":"a"}`
 	for name, row := range map[string]struct{ fields, body string }{
@@ -136,8 +136,8 @@ func TestBodiesAreAskedForOnceTheyAreNeeded(t *testing.T) {
 	}
 }
 
-// TestAnswersComeBeforeTheNextBodyIsAskedFor sends a request along with the head of the next one.
-func TestAnswersComeBeforeTheNextBodyIsAskedFor(t *testing.T) {
+// TestContinueIsSentAfterThePreviousAnswer sends a request along with the head of the next one.
+func TestContinueIsSentAfterThePreviousAnswer(t *testing.T) {
 	s := start(t, testRoutes())
 	conn, reader := s.dial(t)
 	next := announced("PUT", "/things/acme", "member", "Content-Length: 12\r\nExpect: 100-continue\r\n")
@@ -160,7 +160,7 @@ func TestAnswersComeBeforeTheNextBodyIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestBodiesOfHTTP10AreNotAskedFor(t *testing.T) {
+func TestClientsOfHTTP10GetNoContinue(t *testing.T) {
 	s := start(t, testRoutes())
 	conn, reader := s.dial(t)
 	head := strings.Replace(announced("PUT", "/things/acme", "member", "Content-Length: 12\r\nExpect: 100-continue\r\n"), "HTTP/1.1", "HTTP/1.0", 1)
@@ -172,9 +172,9 @@ func TestBodiesOfHTTP10AreNotAskedFor(t *testing.T) {
 	}
 }
 
-// TestStrangersCannotPushABody counts how much a connection takes of a body that was refused.
-func TestStrangersCannotPushABody(t *testing.T) {
-	// The buffers of both ends hold some MB beside what is read.
+// TestUnauthorizedClientsCannotUploadALargeBody counts how much of a refused body a connection takes.
+func TestUnauthorizedClientsCannotUploadALargeBody(t *testing.T) {
+	// The socket buffers of both ends take some MB.
 	const length, most = 200 << 20, 24 << 20
 	s := start(t, testRoutes())
 	conn, _ := s.dial(t)
@@ -182,9 +182,9 @@ func TestStrangersCannotPushABody(t *testing.T) {
 	if _, err := io.WriteString(conn, head); err != nil {
 		t.Fatal(err)
 	}
-	taken, err := io.CopyN(struct{ io.Writer }{conn}, zeros{}, length)
-	if err == nil || taken > most {
-		t.Errorf("the connection took %d bytes, %v", taken, err)
+	written, err := io.CopyN(struct{ io.Writer }{conn}, zeros{}, length)
+	if err == nil || written > most {
+		t.Errorf("the connection took %d bytes, %v", written, err)
 	}
 	if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
 		t.Error("the connection was not closed")
@@ -196,7 +196,7 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
-// TestBodiesWithoutAKeyMustArriveSoon stalls behind the first byte of a body that no key came with.
+// TestBodiesWithoutAKeyMustArriveSoon sends no key, and only the first byte of the body.
 func TestBodiesWithoutAKeyMustArriveSoon(t *testing.T) {
 	hook := Route{Method: "POST", Path: "/signed/{org}", OperationID: "signed", Tag: "T", Summary: "S", Public: true, Serve: WithBody(putThing)}
 	s := start(t, []Route{hook})

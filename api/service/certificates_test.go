@@ -21,7 +21,7 @@ import (
 	"attestry/config"
 )
 
-// writeCertificate writes a certificate of a name and its key.
+// writeCertificate writes a certificate for a name, and its key.
 func writeCertificate(t *testing.T, settings config.HTTP, name string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -53,7 +53,7 @@ func settingsIn(folder string) config.HTTP {
 	return config.HTTP{TLSCertFile: filepath.Join(folder, "cert.pem"), TLSKeyFile: filepath.Join(folder, "key.pem")}
 }
 
-func TestCertificateIsReadAgainWhenItChanges(t *testing.T) {
+func TestCertificateIsReloadedWhenItChanges(t *testing.T) {
 	settings := settingsIn(t.TempDir())
 	writeCertificate(t, settings, "first.example.com")
 	var logged bytes.Buffer
@@ -130,7 +130,7 @@ func TestListenerSpeaksHTTPSWithACertificate(t *testing.T) {
 	}
 }
 
-func TestWithoutACertificateTheListenerStays(t *testing.T) {
+func TestListenerIsUnchangedWithoutACertificate(t *testing.T) {
 	plain, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

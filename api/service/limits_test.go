@@ -12,7 +12,7 @@ import (
 	"attestry/process"
 )
 
-func TestOnlyLimitsThatAreSetAreMade(t *testing.T) {
+func TestOnlyConfiguredLimitsAreMade(t *testing.T) {
 	for name, row := range map[string]struct {
 		limits          config.Limits
 		attempts, rates bool

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestPagesAreCutWhateverTheirSize(t *testing.T) {
+func TestPagesAreBoundedByTheSnapshotsThatExist(t *testing.T) {
 	for _, c := range []struct {
 		page, perPage int
 		reverse       bool

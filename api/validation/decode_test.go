@@ -15,7 +15,7 @@ import (
 	"attestry/api/memory"
 )
 
-// Tolerant is a body that tolerates members it does not know.
+// Tolerant is a body that tolerates unknown members.
 type Tolerant struct {
 	_     struct{} `json:"-" additionalProperties:"true"`
 	Name  string   `json:"name" pattern:"^[a-z]+$"`
@@ -27,7 +27,7 @@ type Tolerant struct {
 	Data any `json:"data,omitempty"`
 }
 
-func TestUnknownMembersAreNotTakenForThoseTheyResemble(t *testing.T) {
+func TestUnknownMembersAreNotMistakenForSimilarNames(t *testing.T) {
 	v := NewValidator(huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer))
 	schema := v.registry.Schema(reflect.TypeFor[Tolerant](), true, "")
 	found := Findings{}
@@ -42,7 +42,7 @@ func TestUnknownMembersAreNotTakenForThoseTheyResemble(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatIsWrongInABranchIsFound(t *testing.T) {
+func TestFindingsAreThoseOfTheWrongMembersOfABranch(t *testing.T) {
 	type commit struct {
 		SHA1      string   `json:"sha1"`
 		Timestamp *float64 `json:"timestamp,omitempty" nullable:"true"`
@@ -72,7 +72,7 @@ func TestOnlyWhatIsWrongInABranchIsFound(t *testing.T) {
 	}
 }
 
-func TestKeysThatAreGivenTwiceAreFindings(t *testing.T) {
+func TestRepeatedKeysAreFindings(t *testing.T) {
 	v := NewValidator(huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer))
 	schema := v.registry.Schema(reflect.TypeFor[StrictReport](), true, "")
 	const digest = `"a":"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"`
@@ -174,7 +174,7 @@ func FuzzDecode(f *testing.F) {
 				t.Errorf("finding %q: %q", at, text)
 			}
 		}
-		// What the fast path takes, the schema takes too.
+		// The schema accepts all that the fast path accepts.
 		if fast, ok := DecodeFast[StrictReport](body); ok {
 			parsed, _ := ParseJSON(body, "body", found)
 			slow := DecodeParsed[StrictReport](v, schema, parsed, "", found)
@@ -226,7 +226,7 @@ func BenchmarkDecodeReport(b *testing.B) {
 	})
 }
 
-// mustDecode decodes a body for which there is memory.
+// mustDecode decodes a body without a limit of memory.
 func mustDecode[T any](v *Validator, s *huma.Schema, body []byte, found Findings) *T {
 	value, err := DecodeStrict[T](memory.Unlimited(), v, s, body, found)
 	if err != nil {

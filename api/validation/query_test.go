@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestQueriesAreReadAsTheyAreWritten(t *testing.T) {
+func TestQueriesAreParsed(t *testing.T) {
 	for raw, want := range map[string]url.Values{
 		"":                               {},
 		"&&":                             {},
@@ -24,7 +24,7 @@ func TestQueriesAreReadAsTheyAreWritten(t *testing.T) {
 	}
 }
 
-func TestParametersThatCannotBeReadAreFindings(t *testing.T) {
+func TestMalformedParametersAreFindings(t *testing.T) {
 	for raw, want := range map[string]Findings{
 		"policy_name=strict%":           {"query.policy_name": unescapableText + " [input: strict%]"},
 		"policy%5Fname=strict%zz&a=1":   {"query.policy_name": unescapableText + " [input: strict%zz]"},

@@ -40,8 +40,8 @@ func TestArtifactIsShown(t *testing.T) {
 		`href="/acme/environments/staging/snapshots/4"`, `href="https://github.com/acme/checkout/compare/a...b"`, "1.5 min after its commit", "0ab2c0e1f5d9",
 		`href="/api/v2/artifacts/acme/checkout/`+fingerprint+`/audit_package"`, `/attestation/`+scanID+`/evidence" download`, "robot", "javascript:alert(1)",
 		`<a href="/api/v2/log/acme/proof/artifact/new" download>logged as entry 3</a>`)
-	if len(api.asked) != 6 {
-		t.Errorf("asked %v", api.asked)
+	if len(api.queries) != 6 {
+		t.Errorf("asked %v", api.queries)
 	}
 }
 
@@ -51,7 +51,7 @@ func TestEarlierReportOfAnArtifactIsShown(t *testing.T) {
 	artifactAPI(t).open(t, artifactPath+"?artifact_id=other").has(t, "none of the latest", `href="/acme/flows/checkout/trails/t2"`)
 }
 
-func TestVerdictsAreAskedForInFewEnvironments(t *testing.T) {
+func TestVerdictsAreRequestedForFewEnvironments(t *testing.T) {
 	api, running := artifactAPI(t), []string{}
 	for i := range 12 {
 		running = append(running, fmt.Sprintf(`{"environment_name":"e%d","snapshot_index":1}`, i))
@@ -59,7 +59,7 @@ func TestVerdictsAreAskedForInFewEnvironments(t *testing.T) {
 	}
 	api.answers["GET /artifacts/acme/checkout/fingerprint/"+fingerprint] = canned(artifactText("new", "t2", strings.Join(running, ",")))
 	api.open(t, artifactPath).has(t, "Where it runs as well", `href="/acme/environments/e11/snapshots/1"`)
-	if len(api.asked) != 4+2*maxPlaces {
-		t.Errorf("asked %d times", len(api.asked))
+	if len(api.queries) != 4+2*maxPlaces {
+		t.Errorf("asked %d times", len(api.queries))
 	}
 }

@@ -21,8 +21,8 @@ func TestControlShowsVersionsCoverageAndDecisions(t *testing.T) {
 	api.open(t, "/acme/controls/SOX-1?decisions=2").has(t,
 		escapedScript, "1 of 2 environments (50 %)", "60 recorded", `href="/acme/flows/checkout/trails/t1?attestation_id=d1"`, `href="?decisions=1"`,
 		`href="https://wiki.example.com/a"`, "not covered", `<a href="/api/v2/log/acme/proof/control/SOX-1:1" download>logged as entry 4</a>`)
-	if len(api.asked) != 5 {
-		t.Errorf("asked %d times", len(api.asked))
+	if len(api.queries) != 5 {
+		t.Errorf("asked %d times", len(api.queries))
 	}
 }
 

@@ -12,7 +12,7 @@ func TestDeploymentsAreShownWithTheirStatistics(t *testing.T) {
 		{"deployed_at": 4, "fingerprint": "bb", "artifact_name": "db", "env_name": "gone", "snapshot_index": 1, "lead_time_seconds": null, "artifact": null, "diff_url": null, "_links": {}}]}`)})
 	api.open(t, "/acme/deployments?environment=%22+onmouseover%3D%22x").has(t,
 		escapedScript, `<td>2 <svg`, `viewBox="0 0 2 1"`, "<td>2.0 h", `viewBox="0 0 7200 1"`, "gone</bdi>, archived")
-	if len(api.asked) != 5 || !strings.Contains(api.asked[0].Target, "env_name=%22+onmouseover%3D%22x") {
-		t.Errorf("asked %d times", len(api.asked))
+	if len(api.queries) != 5 || !strings.Contains(api.queries[0].Target, "env_name=%22+onmouseover%3D%22x") {
+		t.Errorf("asked %d times", len(api.queries))
 	}
 }

@@ -17,8 +17,8 @@ func TestDiffShowsWhatChanged(t *testing.T) {
 	})
 	api.open(t, "/acme/environments/prod/diff?from=1&to=stage~1").has(t,
 		escapedScript, "2 artifacts changed, 2 did not", "runs no more, was 1 instance", "from 2 to 3 instances", `href="/acme/environments/prod/snapshots/2"`)
-	if want := "/env-diff/acme?snappish1=prod%231&snappish2=stage~1"; api.asked[1].Target != want {
-		t.Errorf("asked for %s, want %s", api.asked[1].Target, want)
+	if want := "/env-diff/acme?snappish1=prod%231&snappish2=stage~1"; api.queries[1].Target != want {
+		t.Errorf("asked for %s, want %s", api.queries[1].Target, want)
 	}
 }
 
@@ -27,7 +27,7 @@ func TestDiffOfUnknownSnapshotKeepsTheForm(t *testing.T) {
 	api.open(t, "/acme/environments/prod/diff?from=9").answers(t, http.StatusNotFound, escapedScript, `name="from" value="9"`)
 }
 
-func TestRenamedEnvironmentLeadsToItsName(t *testing.T) {
+func TestRenamedEnvironmentIsRedirectedToItsNewName(t *testing.T) {
 	api := newFakeAPI(t, cannedAnswers{"GET /environments/acme/old": canned(prodEnvironment)})
 	api.open(t, "/acme/environments/old/events?page=2").redirects(t, http.StatusFound, "/acme/environments/prod/events?page=2")
 }

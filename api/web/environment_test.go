@@ -12,18 +12,18 @@ func environmentAPI(t *testing.T, environment, snapshot, history string) *fakeAP
 	t.Helper()
 	return newFakeAPI(t, cannedAnswers{
 		"GET /environments/acme/production":                        canned(environment),
-		"GET /environments/acme/production/admissions?per_page=10": canned(refusedInstead),
+		"GET /environments/acme/production/admissions?per_page=10": canned(deniedAdmissions),
 		"GET /snapshots/acme/production?per_page=30":               canned(history),
 		"GET /snapshots/acme/production/-1?explain=true":           canned(snapshot),
 		"GET /snapshots/acme/production/2?explain=true":            canned(snapshot),
 	})
 }
 
-// refusedInstead is what a cluster was refused.
-const refusedInstead = `{"total_count":12,"admissions":[{"outcome":"denied","kind":"Pod","namespace":"shop","name":"` + script + `","user":null,"reason":null,
+// deniedAdmissions are the decisions of admission control that denied a workload.
+const deniedAdmissions = `{"total_count":12,"admissions":[{"outcome":"denied","kind":"Pod","namespace":"shop","name":"` + script + `","user":null,"reason":null,
 	"count":2,"last_at":1774900000.5,"images":[{"image":"` + script + `","reason":"a"},{"image":"b","reason":"c"},{"image":"d","reason":"e"},{"image":"f","reason":"g"}]}]}`
 
-func TestEnvironmentShowsWhatItsClusterWasRefused(t *testing.T) {
+func TestEnvironmentShowsDeniedAdmissions(t *testing.T) {
 	api := environmentAPI(t, `{"name":"production","type":"K8S"}`, "", `[]`)
 	api.open(t, "/acme/environments/production").has(t, "Not admitted in 30 days", `<span class="state bad">denied</span>`, escapedScript, "2 times", "<p>and 1 more</p>", "<p>and 11 more</p>")
 	other := environmentAPI(t, `{"name":"production","type":"ECS"}`, "", `[]`)
@@ -48,7 +48,7 @@ func TestEnvironmentsWithMuchTextStaySmall(t *testing.T) {
 	shown.lacks(t, "policy-20", "flow-03", "entence 10")
 }
 
-func TestEnvironmentPageExplainsFirstWhatFails(t *testing.T) {
+func TestEnvironmentPageExplainsFailuresFirst(t *testing.T) {
 	api := environmentAPI(t,
 		fmt.Sprintf(`{"name":"production","type":"K8S","state":false,"description":"`+script+`","policies":["p1"],"last_reported_at":%d}`, testTime.Add(-time.Hour).Unix()),
 		`{"index":2,"is_latest":false,"timestamp":1774900000.5,"artifact_compliance_count":{"true":1,"false":1,"null":0},"artifacts":[
@@ -71,7 +71,7 @@ func TestEnvironmentPageExplainsFirstWhatFails(t *testing.T) {
 	}
 }
 
-func TestReportersThatSayNothingAreSilent(t *testing.T) {
+func TestReportersWithoutARecentReportAreSilent(t *testing.T) {
 	for _, test := range []struct {
 		kind     string
 		reported time.Duration

@@ -13,7 +13,7 @@ import (
 
 const evaluatePath = "/acme/policies/p1/evaluate"
 
-// ownPage is the header of a form that a page of the site sends.
+// ownPage is the header of a request from a page of this site.
 var ownPage = http.Header{"Origin": {"http://localhost"}}
 
 // sendFile sends the form of a dry run.
@@ -40,7 +40,7 @@ func (f *fakeAPI) sendFile(t *testing.T, header http.Header) shownPage {
 	return f.send(t, request)
 }
 
-func TestDryRunAsksTheAPI(t *testing.T) {
+func TestDryRunSendsTheFileToTheAPI(t *testing.T) {
 	api := newFakeAPI(t, cannedAnswers{
 		"GET /policies/acme/p1": withHostile(hostilePolicy),
 		"POST /policies/acme/evaluate": withHostile(`{"environment": "prod", "artifacts": [
@@ -50,7 +50,7 @@ func TestDryRunAsksTheAPI(t *testing.T) {
 	shown := api.sendFile(t, ownPage)
 	shown.has(t, escapedScript, "1 artifact would become not compliant, 0 would become compliant, 1 would stay")
 	shown.lacks(t, "hidden</bdi>")
-	query := api.asked[len(api.asked)-1]
+	query := api.queries[len(api.queries)-1]
 	_, parameters, err := mime.ParseMediaType(query.ContentType)
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +64,7 @@ func TestDryRunAsksTheAPI(t *testing.T) {
 	}
 }
 
-func TestDryRunTellsWhatIsWrongWithAFile(t *testing.T) {
+func TestDryRunShowsFaultsOfTheFile(t *testing.T) {
 	api := newFakeAPI(t, cannedAnswers{
 		"GET /policies/acme/p1":        withHostile(hostilePolicy),
 		"POST /policies/acme/evaluate": refused(http.StatusBadRequest, `{"message": "Input payload validation failed", "errors": {"policy_file": "<script>alert(1)"}}`),
@@ -86,8 +86,8 @@ func TestFormsOfOtherSitesAreRefused(t *testing.T) {
 	} {
 		api.sendFile(t, header).answers(t, http.StatusForbidden, "http://localhost")
 	}
-	if len(api.asked) > 0 {
-		t.Errorf("asked %v", api.asked)
+	if len(api.queries) > 0 {
+		t.Errorf("asked %v", api.queries)
 	}
 	for _, header := range []http.Header{
 		ownPage,
@@ -109,7 +109,7 @@ func TestDryRunNeedsAFile(t *testing.T) {
 	api.send(t, request).answers(t, http.StatusBadRequest, "Please choose a file.")
 }
 
-func TestEvaluationCountsWhatItsAnswerLeavesOut(t *testing.T) {
+func TestEvaluationCountsArtifactsThatTheAnswerOmits(t *testing.T) {
 	var e evaluation
 	err := e.decode(strings.NewReader(`{"artifacts": [{"name": "a", "change": "became-non-compliant", "explanation": [{"text": "x"}], "explanation_left_out": 7}],
 		"artifacts_left_out": {"became-non-compliant": 3, "became-compliant": 2, "unchanged": 1}}`))

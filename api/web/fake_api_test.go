@@ -29,17 +29,17 @@ import (
 
 const (
 	fingerprint = "62bd363c808f722d109b64e12d0aece4a8449e7037be2ef4d004ce1e46c48758"
-	// script, attribute and link are what hostile clients send.
+	// script, attribute and link are texts of hostile clients.
 	script    = `<script>alert(1)</script>`
 	attribute = `\" onmouseover=\"x` // as JSON has it
 	link      = `javascript:alert(1)`
 	// escapedScript is how pages show the beginning of script.
 	escapedScript = "&lt;script&gt;alert(1)"
-	// maxPage is how many bytes a page may have.
+	// maxPage is the maximum size of a page, in bytes.
 	maxPage = 150 << 10
 )
 
-// testTime is what time it is in tests.
+// testTime is the current time of the tests.
 var testTime = time.Date(2026, 3, 31, 12, 0, 0, 0, time.UTC)
 
 // cannedAnswer is an answer of fakeAPI.
@@ -51,8 +51,8 @@ type cannedAnswer struct {
 	stream io.Reader
 }
 
-// cannedAnswers are answers by method and target, which are given in turn, the last one for ever. A target
-// without a query answers all queries that have no answers of their own.
+// cannedAnswers are answers by method and target, given one after the other; the last one repeats. A target without a
+// query answers all queries that have no answers of their own.
 type cannedAnswers map[string][]cannedAnswer
 
 // canned are answers with the status 200.
@@ -64,23 +64,21 @@ func canned(bodies ...string) []cannedAnswer {
 	return answers
 }
 
-// withHostile is an answer of JSON with script, attribute and link where it has %[1]s, %[2]s and %[3]s.
+// withHostile is an answer in JSON, in which script, attribute and link replace %[1]s, %[2]s and %[3]s.
 func withHostile(format string) []cannedAnswer {
 	return canned(fmt.Sprintf(format, script, attribute, link))
 }
 
-// refused is the answer to a request that the API refuses.
 func refused(status int, body string) []cannedAnswer {
 	return []cannedAnswer{{status: status, body: body}}
 }
 
-// fakeAPI gives canned answers, and records what it was asked. It serves the site to a browser that is
-// signed in.
+// fakeAPI gives canned answers and records the queries. It serves the site to a browser that is signed in.
 type fakeAPI struct {
 	app     *fiber.App
 	site    *Site
 	answers cannedAnswers
-	asked   []server.PageQuery
+	queries []server.PageQuery
 	cookies http.CookieJar
 }
 
@@ -104,7 +102,7 @@ func newFakeAPI(t *testing.T, answers cannedAnswers) *fakeAPI {
 	return api
 }
 
-// signOut gives the browser no cookies.
+// signOut deletes the cookies of the browser.
 func (f *fakeAPI) signOut(t *testing.T) {
 	t.Helper()
 	var err error
@@ -115,7 +113,7 @@ func (f *fakeAPI) signOut(t *testing.T) {
 
 func (*fakeAPI) ServeOtherPages(fiber.Handler) {}
 
-// Operation knows none: api/e2e tests the forms of the settings with the operations that there are.
+// Operation knows no operation: api/e2e tests the forms of the settings with the real ones.
 func (*fakeAPI) Operation(string) (server.Operation, bool) { return server.Operation{}, false }
 
 func (*fakeAPI) Explain(_ context.Context, err error) (int, string, http.Header) {
@@ -132,7 +130,7 @@ func (f *fakeAPI) ServePage(method, path string, serve ...fiber.Handler) {
 func (*fakeAPI) ReadForm(*fiber.Ctx, int64) error { return nil }
 
 func (f *fakeAPI) Ask(_ *fiber.Ctx, query server.PageQuery) *server.PageAnswer {
-	f.asked = append(f.asked, query)
+	f.queries = append(f.queries, query)
 	answer := f.answerTo(query)
 	var response fasthttp.Response
 	response.SetStatusCode(answer.status)
@@ -148,24 +146,24 @@ func (f *fakeAPI) Ask(_ *fiber.Ctx, query server.PageQuery) *server.PageAnswer {
 
 // answerTo returns the next answer to a query.
 func (f *fakeAPI) answerTo(query server.PageQuery) cannedAnswer {
-	asked := query.Method + " " + query.Target
-	if len(f.answers[asked]) == 0 {
-		asked, _, _ = strings.Cut(asked, "?")
+	key := query.Method + " " + query.Target
+	if len(f.answers[key]) == 0 {
+		key, _, _ = strings.Cut(key, "?")
 	}
-	answers := f.answers[asked]
+	answers := f.answers[key]
 	if len(answers) == 0 {
 		return cannedAnswer{status: http.StatusNotFound, body: `{"message":"` + script + ` not found"}`}
 	}
 	if len(answers) > 1 {
-		f.answers[asked] = answers[1:]
+		f.answers[key] = answers[1:]
 	}
 	return answers[0]
 }
 
-// viewerKey is the key of ada, who sees the pages.
+// viewerKey is the API key of ada, who views the pages.
 const viewerKey = "the-key-of-ada-who-sees-pages"
 
-// newIdentities has ada, who opens acme first.
+// newIdentities has the user ada, whose default organization is acme.
 func newIdentities(t *testing.T) *tenancy.Tenancy {
 	t.Helper()
 	identities := tenancytest.Open(t, identity.Bootstrap{
@@ -182,7 +180,7 @@ func newIdentities(t *testing.T) *tenancy.Tenancy {
 	return identities
 }
 
-// shownPage is what a browser gets.
+// shownPage is a page as a browser gets it.
 type shownPage struct {
 	path   string
 	status int
@@ -220,13 +218,12 @@ func (f *fakeAPI) send(t *testing.T, request *http.Request) shownPage {
 var (
 	headings = regexp.MustCompile(`<h([1-6])[ >]`)
 	ids      = regexp.MustCompile(` id="([^"]*)"`)
-	// labels are shown beside the cells of a table where its rows are stacked.
+	// labels are attributes of the cells of a table, shown where its rows are stacked.
 	labels = regexp.MustCompile(` data-label="[^"<>]+"`)
 )
 
-// check fails the test if a page is too large, if a text of a client is markup, if anything is inline that
-// browsers refuse, if headings leave out a level, if a cell of a table has no
-// label, or if an id is there twice.
+// check fails the test if a page is too large, if a text of a client became markup, if anything is inline that browsers
+// refuse, if headings skip a level, if a cell of a table has no label, or if two elements have the same id.
 func (s shownPage) check(t *testing.T) {
 	t.Helper()
 	if len(s.text) > maxPage {
@@ -234,7 +231,7 @@ func (s shownPage) check(t *testing.T) {
 	}
 	wrong := []string{"<script>alert", `" onmouseover="x`, `href="javascript:`, `src="javascript:`, "ZgotmplZ", "<td>", `<td class`}
 	if strings.HasPrefix(s.header.Get("Content-Type"), "text/html") {
-		wrong = append(wrong, "style=") // which drawings are allowed to have
+		wrong = append(wrong, "style=") // drawings may have it
 	}
 	s.lacks(t, wrong...)
 	level := 0
@@ -283,7 +280,7 @@ func (s shownPage) lacks(t *testing.T, texts ...string) {
 	}
 }
 
-// redirects fails the test unless a page leads to another address.
+// redirects fails the test unless a page redirects to another address.
 func (s shownPage) redirects(t *testing.T, status int, address string) {
 	t.Helper()
 	if got := s.header.Get("Location"); s.status != status || got != address {

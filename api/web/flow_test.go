@@ -26,7 +26,7 @@ func TestFlowsAreListed(t *testing.T) {
 		`href="?name=check&amp;page=1"`, `href="?name=check&amp;page=3"`, "120 in all")
 }
 
-func TestNamesThatTheAPIDoesNotSearchForAreRefused(t *testing.T) {
+func TestRefusalsOfSearchNamesAreShown(t *testing.T) {
 	api := newFakeAPI(t, cannedAnswers{
 		"GET /flows/acme?case_sensitive=false&page=1&per_page=50&search_by_name=%3Cscript%3Ealert": refused(http.StatusBadRequest, `{"message":"not a name","errors":{"query.search_by_name":"`+script+`"}}`),
 	})
@@ -40,8 +40,8 @@ func TestFlowIsShown(t *testing.T) {
 	})
 	api.open(t, "/acme/flows/checkout?page=2").has(t, `href="/acme/flows/checkout/trails/t1"`, "not compliant", "4ab2c0e1f5d9", "javascript:alert(1)",
 		"&lt;script&gt;alert(2)&lt;/script&gt;", "artifact <bdi>web</bdi>", "none, but the artifact itself", "any", `href="?page=3"`, `href="/api/v2/flows/acme/checkout"`)
-	if len(api.asked) != 2 {
-		t.Errorf("asked %v", api.asked)
+	if len(api.queries) != 2 {
+		t.Errorf("asked %v", api.queries)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// heapReader notes how much memory is used when its content is read.
+// heapReader records how much memory is in use when it is read.
 type heapReader struct {
 	io.Reader
 	used int64
@@ -21,7 +21,7 @@ func (r *heapReader) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// usedMemory is how much memory is used, in bytes.
+// usedMemory returns the size of the live objects on the heap, in bytes.
 func usedMemory() int64 {
 	runtime.GC()
 	var stats runtime.MemStats
@@ -29,11 +29,10 @@ func usedMemory() int64 {
 	return int64(stats.HeapAlloc)
 }
 
-// largeAnswer is an answer with many elements. Each has its number where element has #, and a text of 1 MiB where element
-// has @.
+// largeAnswer is an answer with many elements. In element, # stands for the element's number and @ for a text of 1 MiB.
 type largeAnswer struct{ target, begin, element, end string }
 
-// content is the answer, whose end notes how much memory is used before it.
+// content returns the answer. end measures the memory when all elements have been read.
 func (l *largeAnswer) content(elements int, end *heapReader) io.Reader {
 	long, separator := strings.Repeat("x", 1<<20), l.begin
 	var parts []io.Reader
@@ -48,7 +47,7 @@ func (l *largeAnswer) content(elements int, end *heapReader) io.Reader {
 	return io.MultiReader(append(parts, end)...)
 }
 
-func TestPagesHoldLittleOfLargeAnswers(t *testing.T) {
+func TestPagesBufferLittleOfLargeAnswers(t *testing.T) {
 	const elements, most = 32, 8 << 20
 	var entries []string
 	for i := range elements {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// homeAnswers are those that the home page asks for, with nothing to say beside the environments.
+// homeAnswers are the answers that the home page needs, empty but for the environments.
 func homeAnswers(environments string) cannedAnswers {
 	return cannedAnswers{
 		"GET /environments/acme":     canned("[" + environments + "]"),
@@ -21,7 +21,7 @@ func homeAnswers(environments string) cannedAnswers {
 	}
 }
 
-func TestHomeSaysWhatElseNeedsAttention(t *testing.T) {
+func TestHomeListsFindingsActionsAndKeysThatNeedAttention(t *testing.T) {
 	answers := homeAnswers(`{"name":"a","type":"logical","state":true}`)
 	answers["GET /attestations/acme"] = withHostile(`{"data":[` + strings.Repeat(`{"attestation_id":"f1","attestation_name":"unit-test","flow_name":"checkout","trail_name":"t1","finding":"2 of 3 tests failed: %[1]s","created_at":1774958000},`, 10) + `{}]}`)
 	answers["GET /actions/acme"] = withHostile(`[{"number":7,"name":"chat%[1]s","is_failing":true},{"number":8,"name":"mail","is_failing":false},{"number":9,"name":"new","is_failing":null}]`)
@@ -59,12 +59,12 @@ func TestEnvironmentsArePagedAndThoseThatFailComeFirst(t *testing.T) {
 	api.open(t, "/acme?page=2").has(t, "49nn", "58nn", `href="?page=1"`)
 }
 
-func TestHomeSaysSinceWhenAnEnvironmentIsRed(t *testing.T) {
+func TestHomeShowsSinceWhenAnEnvironmentIsNotCompliant(t *testing.T) {
 	since := testTime.Add(-3 * 24 * time.Hour).Unix()
 	newFakeAPI(t, homeAnswers(fmt.Sprintf(`{"name":"a","type":"server","state":false,"state_since":%d}`, since))).open(t, "/acme").has(t, `since <time`, "3 days ago</time></span>")
 }
 
-func TestHomeSaysFirstWhatNeedsAttention(t *testing.T) {
+func TestHomeBeginsWithWhatNeedsAttention(t *testing.T) {
 	silent := fmt.Sprintf(`{"name":"silent","type":"K8S","state":true,"last_reported_at":%d}`, testTime.Add(-time.Hour).Unix())
 	for environments, want := range map[string]string{
 		``: "There are no environments yet.",

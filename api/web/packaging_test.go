@@ -30,8 +30,8 @@ func TestPackagePageIsReloadedUntilThePackageIsReadyOrHasFailed(t *testing.T) {
 		"2.0 KiB", "4.0 KiB", fingerprint, "aa"+fingerprint[2:])
 	failed.lacks(t, refresh)
 	ready.lacks(t, refresh)
-	// The flow and the package are asked for three times, the report once.
-	if report := api.asked[len(api.asked)-1]; report.Target != "/trails/acme/checkout/t1/audit_pdf" || len(api.asked) != 7 {
-		t.Errorf("asked %v", api.asked)
+	// The flow and the package are requested three times, the report once.
+	if report := api.queries[len(api.queries)-1]; report.Target != "/trails/acme/checkout/t1/audit_pdf" || len(api.queries) != 7 {
+		t.Errorf("asked %v", api.queries)
 	}
 }

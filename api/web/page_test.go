@@ -10,7 +10,7 @@ func TestUnknownNamesCanBeSearchedFor(t *testing.T) {
 		`action="/acme/search"`, `<label for="find">`, "&lt;script&gt;alert(1)&lt;/script&gt; not found")
 }
 
-func TestPagesSayWhenTheAPICanBeAskedAgain(t *testing.T) {
+func TestPagesPassOnRetryAfter(t *testing.T) {
 	busy := []cannedAnswer{{status: http.StatusServiceUnavailable, body: `{"message":"Please try again."}`, header: map[string]string{"Retry-After": "7"}}}
 	api := newFakeAPI(t, cannedAnswers{
 		"GET /environments/acme/prod": canned(prodEnvironment), "GET /policies/acme/p1": withHostile(hostilePolicy),

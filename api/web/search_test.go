@@ -13,7 +13,7 @@ const (
 	noFlows        = `{"data": [], "pagination": {"total": 0}}`
 )
 
-// foundNothing are the answers to a search for a name that nothing has.
+// foundNothing are the answers to a search without results.
 func foundNothing() cannedAnswers {
 	return cannedAnswers{
 		"GET /environments/acme": canned(noEnvironments), "GET /flows/acme": canned(noFlows),
@@ -22,7 +22,7 @@ func foundNothing() cannedAnswers {
 	}
 }
 
-func TestSearchLeadsToTheOnlyArtifact(t *testing.T) {
+func TestSearchRedirectsToTheOnlyArtifact(t *testing.T) {
 	answers := foundNothing()
 	answers["GET /search/acme/sha/"+fingerprint] = canned(`{"resolved_to": {"type": "fingerprint", "full_match": "` + fingerprint + `"},
 		"artifacts": [{"fingerprint": "` + fingerprint + `", "has_provenance": true, "flow": "a/b", "html_url": "javascript:alert(1)"}]}`)
@@ -38,7 +38,7 @@ func TestSearchShowsAllFlowsThatHaveReportedAFingerprint(t *testing.T) {
 		`href="/acme/flows/build/artifacts/`+fingerprint+`"`, `href="/acme/flows/release/artifacts/`+fingerprint+`"`)
 }
 
-func TestSearchShowsSeveral(t *testing.T) {
+func TestSearchShowsSeveralResults(t *testing.T) {
 	answers := foundNothing()
 	answers["GET /environments/acme"] = withHostile(`{"total_count": 30, "environments": [{"name": "%[1]s", "description": "%[2]s abCDE"}]}`)
 	answers["GET /search/acme/sha/abcde"] = withHostile(`{"resolved_to": {"type": "mixed", "full_match": null}, "artifacts": [
@@ -63,18 +63,18 @@ func foundAll() cannedAnswers {
 	return answers
 }
 
-func TestSearchSaysWhatMatches(t *testing.T) {
+func TestSearchMarksWhatMatches(t *testing.T) {
 	api := newFakeAPI(t, foundAll())
 	api.open(t, "/acme/search?q=ada").has(t, `<a href="/acme/environments/Ada-prod">`, `name: <bdi><mark>Ada</mark>-prod</bdi>`, `<a href="/acme/flows/ada-build">`,
 		`name: <bdi><mark>Ada</mark>pted releases`, `<a href="/acme/controls/C-1">`, `<a href="/acme/policies/prod">`, `description: <bdi>…`, `by <mark>Ada</mark> &lt;script`,
 		`<a href="/acme/flows/build/trails/t1">`, `author: <bdi><mark>Ada</mark> &lt;ada@example.com&gt;`, `name: <bdi>shop/can<mark>ada</mark>:1.2`,
 		`<a href="/acme/flows/build/trails/t1?attestation_id=5">`, "· in <bdi>build</bdi> / <bdi>t1</bdi>")
-	if want := "/attestations/acme?per_page=100&name_regex=%28%3Fi%29ada"; len(api.asked) != 12 || api.asked[11].Target != want {
-		t.Errorf("asked %v", api.asked)
+	if want := "/attestations/acme?per_page=100&name_regex=%28%3Fi%29ada"; len(api.queries) != 12 || api.queries[11].Target != want {
+		t.Errorf("asked %v", api.queries)
 	}
 }
 
-func TestSearchShowsWhatSeveralListsHaveOnce(t *testing.T) {
+func TestSearchShowsAResultOnceThoughItMatchesTwice(t *testing.T) {
 	answers := foundNothing()
 	answers["GET /flows/acme"] = canned(`{"data": [{"name": "web", "tags": {"team": "payments", "web": "x"}}, {"name": "other", "tags": {"team": "` + script + `"}}]}`)
 	page := newFakeAPI(t, answers).open(t, "/acme/search?q=web")
@@ -106,17 +106,17 @@ func TestSearchIsFiltered(t *testing.T) {
 		if got := strings.Join(names, " "); got != want {
 			t.Errorf("%s finds %q, want %q", filter, got, want)
 		}
-		if filter == "kind=trail" && len(api.asked) != 2 {
-			t.Errorf("a search for trails asks %v", api.asked)
+		if filter == "kind=trail" && len(api.queries) != 2 {
+			t.Errorf("a search for trails asks %v", api.queries)
 		}
 	}
 }
 
-func TestSearchLooksForControlsWhereTheyAre(t *testing.T) {
+func TestSearchForControlsNeedsBetaFeatures(t *testing.T) {
 	api := newFakeAPI(t, foundNothing())
 	api.open(t, "/other/search?q=ada&kind=control").has(t, "Nothing was found")
-	if len(api.asked) > 0 {
-		t.Errorf("asked %v", api.asked)
+	if len(api.queries) > 0 {
+		t.Errorf("asked %v", api.queries)
 	}
 }
 
@@ -135,11 +135,11 @@ func TestSearchSaysThatNothingWasFound(t *testing.T) {
 	for _, query := range []string{"abcdef", "%3Cscript%3Ealert(1)"} {
 		api.open(t, "/acme/search?q="+query).has(t, "Nothing was found for")
 	}
-	asked := len(api.asked)
+	before := len(api.queries)
 	api.open(t, "/acme/search?q=+").has(t)
 	api.open(t, "/acme/search?q=ada&since=yesterday").has(t, "A day is written as in")
 	api.open(t, "/acme/search?q=ada&until=2026-02-30").has(t, "A day is written as in")
-	if len(api.asked) > asked {
-		t.Errorf("a search for nothing asks %v", api.asked[asked:])
+	if len(api.queries) > before {
+		t.Errorf("a search for nothing asks %v", api.queries[before:])
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// addresses lists an address of each page that only people see who are signed in.
+// addresses returns an address of each page that needs a session.
 func (s *Site) addresses() []string {
 	addresses := []string{evaluatePath}
 	for _, page := range s.pages() {
@@ -23,7 +23,7 @@ func TestPagesNeedASession(t *testing.T) {
 		api.open(t, address).redirects(t, http.StatusSeeOther, "/signin?next="+url.QueryEscape(address))
 	}
 	api.sendFile(t, ownPage).redirects(t, http.StatusSeeOther, "/signin?next="+url.QueryEscape(evaluatePath))
-	if len(api.asked) > 0 {
-		t.Errorf("asked %v", api.asked)
+	if len(api.queries) > 0 {
+		t.Errorf("asked %v", api.queries)
 	}
 }

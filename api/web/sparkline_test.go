@@ -17,12 +17,12 @@ func TestSparklineDrawsVerdicts(t *testing.T) {
 	if drawn.header.Get("Content-Type") != "image/svg+xml" || drawn.header.Get("Cache-Control") != "private, max-age=60" {
 		t.Errorf("the header is %v", drawn.header)
 	}
-	if want := fmt.Sprintf("/snapshots/acme/prod?per_page=%d&interval=%%40%%7B30.days.ago%%7D..NOW", maxSparkline); api.asked[0].Target != want {
-		t.Errorf("asked for %s, want %s", api.asked[0].Target, want)
+	if want := fmt.Sprintf("/snapshots/acme/prod?per_page=%d&interval=%%40%%7B30.days.ago%%7D..NOW", maxSparkline); api.queries[0].Target != want {
+		t.Errorf("asked for %s, want %s", api.queries[0].Target, want)
 	}
 }
 
-func TestSparklineOfABusyEnvironmentSaysWhatItShows(t *testing.T) {
+func TestSparklineOfABusyEnvironmentNamesItsLimit(t *testing.T) {
 	now, items := float64(testTime.Unix()), make([]string, maxSparkline)
 	for i := range items {
 		items[i] = fmt.Sprintf(`{"from": %f, "to": %f, "state": %t}`, now-float64(i+1)*300, now-float64(i)*300, i != maxSparkline/2)
@@ -35,7 +35,7 @@ func TestSparklineOfABusyEnvironmentSaysWhatItShows(t *testing.T) {
 	}
 }
 
-func TestSparklineOfNothingIsAnEmptyLine(t *testing.T) {
+func TestSparklineWithoutSnapshotsIsAnEmptyLine(t *testing.T) {
 	api := newFakeAPI(t, cannedAnswers{"GET /snapshots/acme/%3Cscript%3Ealert%281%29%3C%2Fscript%3E": canned(`[]`)})
 	drawn := api.open(t, "/acme/environments/%3Cscript%3Ealert%281%29%3C%2Fscript%3E/sparkline.svg")
 	drawn.has(t, escapedScript)

@@ -11,8 +11,8 @@ import (
 
 const day = 86400.0
 
-// timelineAPI has an environment whose last report came a number of days ago, with events, newest first, and with what
-// ran seven days ago.
+// timelineAPI has an environment whose last report is a number of days old. before are the artifacts of the snapshot of
+// seven days ago, events those since then, newest first.
 func timelineAPI(t *testing.T, reported float64, before string, events ...string) *fakeAPI {
 	t.Helper()
 	log := canned("[" + strings.Join(events, ",") + "]")
@@ -26,13 +26,13 @@ func timelineAPI(t *testing.T, reported float64, before string, events ...string
 
 func daysAgo(days float64) float64 { return float64(testTime.Unix()) - days*day }
 
-// happened is an event of an artifact that the flow checkout knows.
+// happened returns an event of an artifact of the flow checkout, a number of days ago.
 func happened(days float64, name, event, verdict string, snapshot int) string {
 	return fmt.Sprintf(`{"snapshot_index":%d,"artifact_name":%q,"sha256":"fp-%s","type":%q,"artifact_compliance":%s,"reported_at":%f,"pipeline":"checkout"}`,
 		snapshot, name, name, event, verdict, daysAgo(days))
 }
 
-func TestTimelineShowsWhatRanWhenAndHow(t *testing.T) {
+func TestTimelineShowsArtifactsWithTimesAndVerdicts(t *testing.T) {
 	api := timelineAPI(t, 0, `{"name":"old","fingerprint":"fp-old","compliant":true,"annotation":{"type":"unchanged"}},
 		{"name":"`+script+`","fingerprint":"fp-h","compliant":null,"annotation":{"type":"unchanged"}}, {"name":"gone","fingerprint":"fp-gone","annotation":{"type":"exited"}}`,
 		happened(1, "new", "exited", "true", 7), happened(1.5, "new", "updated-provenance", "true", 6), happened(2, "new", "became-compliant", "true", 5),
@@ -45,21 +45,21 @@ func TestTimelineShowsWhatRanWhenAndHow(t *testing.T) {
 		`<title>compliant from 29 Mar 12:00 to 30 Mar 12:00</title>`, `<title>not judged from 24 Mar 12:00 to 31 Mar 12:00</title><rect class="unknown"`,
 		"still running at <time", `text-anchor="middle">26 Mar<`, `aria-current="page">7 days<`)
 	page.lacks(t, "gone", "snapshots/6", "snapshots/7", "Nothing was reported")
-	if len(api.asked) != 3 {
-		t.Errorf("asked the API %d times: %v", len(api.asked), api.asked)
+	if len(api.queries) != 3 {
+		t.Errorf("asked the API %d times: %v", len(api.queries), api.queries)
 	}
 	api.open(t, "/acme/environments/prod/timeline?name=OL").lacks(t, ">new<", escapedScript)
 }
 
-func TestTimelineSaysWhatIsNotKnown(t *testing.T) {
+func TestTimelineMarksTimesWithoutReports(t *testing.T) {
 	api := timelineAPI(t, 1, "", happened(2, "new", "started-unknown", "null", 1))
 	delete(api.answers, "GET /snapshots/acme/prod/@%7B2026-03-24T12:00:00%7D")
 	page := api.open(t, "/acme/environments/prod/timeline")
 	page.has(t, `Nothing was reported after <time datetime="2026-03-30T12:00:00Z"`, `<rect width="71.43%" height="100%" fill="url(#untold)"/><rect x="85.71%" width="14.29%"`)
 	api = timelineAPI(t, 9, "")
 	api.open(t, "/acme/environments/prod/timeline").has(t, "Nothing is known of this time")
-	if len(api.asked) != 1 {
-		t.Errorf("asked the API %d times", len(api.asked))
+	if len(api.queries) != 1 {
+		t.Errorf("asked the API %d times", len(api.queries))
 	}
 	api = timelineAPI(t, 0, "")
 	api.open(t, "/acme/environments/prod/timeline").has(t, "Nothing that matches ran")
@@ -67,7 +67,7 @@ func TestTimelineSaysWhatIsNotKnown(t *testing.T) {
 	api.open(t, "/acme/environments/prod/timeline").has(t, `<a href="/acme/environments/member/timeline">`)
 }
 
-func TestTimelineShowsTheTimeThatIsAskedFor(t *testing.T) {
+func TestTimelineShowsTheRequestedTime(t *testing.T) {
 	api := timelineAPI(t, 0, "")
 	for query, want := range map[string]string{
 		"from=2026-03-24T12:00&to=2026-03-25T00:00": "start_ts=1774353600.000000",
@@ -75,9 +75,9 @@ func TestTimelineShowsTheTimeThatIsAskedFor(t *testing.T) {
 		"days=30": fmt.Sprintf("start_ts=%.6f", daysAgo(30)),
 		"days=x&from=2026-03-24T12:00&to=2026-03-24T12:00": fmt.Sprintf("start_ts=%.6f", daysAgo(7)),
 	} {
-		api.asked = nil
+		api.queries = nil
 		api.open(t, "/acme/environments/prod/timeline?"+query).has(t, "What ran when")
-		if got := api.asked[1].Target; !strings.Contains(got, want) {
+		if got := api.queries[1].Target; !strings.Contains(got, want) {
 			t.Errorf("%s asks for %s, want %s", query, got, want)
 		}
 	}
@@ -98,8 +98,8 @@ func TestTimelineOfABusyEnvironmentIsBounded(t *testing.T) {
 	api.answers["GET /snapshots/acme/prod/@%7B"+at+"%7D"] = canned(`{"artifacts":[` + strings.Join(before, ",") + `]}`)
 	page := api.open(t, "/acme/environments/prod/timeline?name=n")
 	page.answers(t, http.StatusOK, "the newest 300 are shown", "100 artifacts more ran", "Page 1 of 10")
-	if len(api.asked) != 2+maxEventReads {
-		t.Errorf("asked the API %d times", len(api.asked))
+	if len(api.queries) != 2+maxEventReads {
+		t.Errorf("asked the API %d times", len(api.queries))
 	}
 }
 

@@ -13,8 +13,8 @@ const (
 	overrideID = "01a1fe54-58ed-7d9f-923e-00000004"
 )
 
-// trailText is a trail with all kinds of attestations: review was overridden where nothing had been
-// reported, lint is missing, scan was overridden, test fails and nobody expected it.
+// trailText is a trail with all kinds of attestations: review is an override of nothing, lint is missing, scan is
+// overridden, and the test fails and is unexpected.
 const trailText = `{"name":"t1","description":"` + script + `","created_at":1793610900.5,"last_modified_at":1793611900.5,"created_by":"` + script + `",
 	"origin_url":"` + link + `","external_urls":{"` + script + `":{"href":"` + link + `"},"ok":{"href":"https://ci.example.com/?a=1&b=2"}},
 	"user_data":{"note":"` + script + `"},"compliance_state":"NON-COMPLIANT","flow":{"name":"checkout","tags":{}},
@@ -73,17 +73,17 @@ func TestTrailIsShownBesideItsTemplate(t *testing.T) {
 	if strings.Index(shown.text, "started running") > strings.Index(shown.text, "trail reported") {
 		t.Error("the newest event is not the first")
 	}
-	if len(api.asked) != 3 {
-		t.Errorf("asked %v", api.asked)
+	if len(api.queries) != 3 {
+		t.Errorf("asked %v", api.queries)
 	}
 }
 
-func TestAttestationThatWasAskedForIsShown(t *testing.T) {
+func TestRequestedAttestationIsShown(t *testing.T) {
 	const path = "/acme/flows/checkout/trails/t1?attestation_id="
 	api := trailAPI(t)
 	api.open(t, path+overrideID).has(t, `aria-current="true"`, `href="#attestation-`+overrideID+`"`, "accepted risk")
-	if len(api.asked) != 3 || strings.Count(api.asked[2].Target, overrideID) != 1 {
-		t.Errorf("the attestation is not read once: %v", api.asked)
+	if len(api.queries) != 3 || strings.Count(api.queries[2].Target, overrideID) != 1 {
+		t.Errorf("the attestation is not read once: %v", api.queries)
 	}
 	trailAPI(t).open(t, path+scanID).has(t, "It has no row below", "Download its evidence", "&lt;script&gt;alert(1)&lt;/script&gt;", "javascript:alert(1)")
 	trailAPI(t).open(t, path+testID).has(t, "What was judged", "[{&#34;name&#34;:&#34;a&#34;,&#34;total&#34;:120")
@@ -110,13 +110,13 @@ func TestLongTrailsStaySmall(t *testing.T) {
 	})
 	api.answers["GET /attestations/acme"] = canned(`{"data":[]}`)
 	api.open(t, "/acme/flows/checkout/trails/t1").has(t, "The latest 100 of 300", `href="?from=25"`, "300 artifacts in all")
-	if len(api.asked) != 3 {
-		t.Errorf("asked %d times", len(api.asked))
+	if len(api.queries) != 3 {
+		t.Errorf("asked %d times", len(api.queries))
 	}
 	api.open(t, "/acme/flows/checkout/trails/t1?from=25").has(t, `href="?from=0"`, `href="?from=50"`, "<bdi>a025")
 }
 
-func TestAttestationOfSeveralArtifactsIsLedToOnce(t *testing.T) {
+func TestAttestationOfSeveralArtifactsHasOneLinkTarget(t *testing.T) {
 	const shared = `{"artifact_fingerprint":null,"status":"MISSING","attestations_statuses":[
 		{"attestation_name":"scan","attestation_type":"snyk","attestation_id":"` + overrideID + `","is_compliant":true}]}`
 	api := trailAPI(t)
@@ -131,7 +131,7 @@ func TestAttestationOfSeveralArtifactsIsLedToOnce(t *testing.T) {
 	}
 }
 
-func TestTrailBeginsWithTheArtifactThatWasAskedFor(t *testing.T) {
+func TestTrailBeginsWithTheArtifactOfTheRequestedAttestation(t *testing.T) {
 	var artifacts []string
 	for i := range 60 {
 		id := fmt.Sprintf("id-%d", i)

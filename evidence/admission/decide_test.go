@@ -13,7 +13,7 @@ func image(reference, fingerprint string) Image {
 	return Image{Reference: reference, Fingerprint: fingerprint}
 }
 
-func TestDecideByTheSettings(t *testing.T) {
+func TestDecisionsFollowTheSettings(t *testing.T) {
 	t.Parallel()
 	known := Finding{Image: image("web@sha256:a", "a"), Valid: true, Known: true}
 	compliant, failing, allowed := known, known, known
@@ -37,7 +37,7 @@ func TestDecideByTheSettings(t *testing.T) {
 		{"failing where it warns", func(s *evidence.AdmissionSettings) { s.Mode = evidence.AdmissionWarn }, failing, Warned, "The scan is missing."},
 		{"allow-listed", nil, allowed, Admitted, ""},
 		{"unknown", nil, unknown, Denied, "No flow knows the artifact."},
-		{"unknown, and policies do not mind", nil, unknownCompliant, Admitted, ""},
+		{"unknown, but compliant with policies", nil, unknownCompliant, Admitted, ""},
 		{"unknown and denied", func(s *evidence.AdmissionSettings) { s.UnknownArtifacts = evidence.RuleDeny }, unknownCompliant, Denied, "No flow knows"},
 		{"unknown and warned of", func(s *evidence.AdmissionSettings) { s.UnknownArtifacts = evidence.RuleWarn }, unknown, Warned, "No flow knows"},
 		{"unknown and admitted", func(s *evidence.AdmissionSettings) { s.UnknownArtifacts = evidence.RuleAdmit }, unknown, Admitted, ""},
@@ -64,7 +64,7 @@ func TestDecideByTheSettings(t *testing.T) {
 	}
 }
 
-func TestReasonAdmitsWhatIsRefused(t *testing.T) {
+func TestBreakGlassReasonAdmitsARefusedWorkload(t *testing.T) {
 	t.Parallel()
 	settings := evidence.DefaultAdmission()
 	settings.Mode, settings.BreakGlass = evidence.AdmissionDeny, "why"
@@ -77,7 +77,7 @@ func TestReasonAdmitsWhatIsRefused(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotJudged(t *testing.T) {
+func TestExemptWorkloadsAreNotJudged(t *testing.T) {
 	t.Parallel()
 	settings := evidence.DefaultAdmission()
 	workload := NewWorkload("Pod", "shop", nil, "web:1")
@@ -128,7 +128,7 @@ func TestMessagesAndWarningsStayShort(t *testing.T) {
 	}
 }
 
-func TestRecordsOfOneTemplateAreOneWithinAMinute(t *testing.T) {
+func TestRepeatedDecisionsWithinAMinuteAreOneRecord(t *testing.T) {
 	t.Parallel()
 	workload := NewWorkload("Pod", "shop", nil, "web:1")
 	decision := Decision{Outcome: Denied, Refusals: []Refusal{{Image: "web:1", Reason: "x"}}}

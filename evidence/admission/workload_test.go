@@ -40,7 +40,7 @@ func TestReadWorkloadFindsTheImagesOfAllKinds(t *testing.T) {
 	}
 }
 
-func TestReadWorkloadRefusesWhatIsNoObject(t *testing.T) {
+func TestReadWorkloadRefusesMalformedObjects(t *testing.T) {
 	t.Parallel()
 	for _, object := range []string{`[]`, `{"spec":{"containers":"app"}}`, `{"spec":`, `{"spec":{"containers":[{"image":7}]}}`} {
 		if _, err := ReadWorkload("Pod", []byte(object)); err == nil {

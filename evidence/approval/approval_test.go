@@ -53,7 +53,7 @@ func TestAnApprovalFollowsTheLastOneOfItsFlow(t *testing.T) {
 	}
 }
 
-func TestTheEventIsReadBackAsItWas(t *testing.T) {
+func TestEventIsDecodedAsItWasEncoded(t *testing.T) {
 	pending := Approval{ID: "a1", Org: "acme", Flow: "flow", Number: 3, Trail: "t", Target: "f1", State: Pending, CreatedAt: 5}
 	reviewed := pending
 	reviewed.State, reviewed.Environment = Unapproved, "prod"

@@ -22,7 +22,7 @@ func judge(t *testing.T, payload string, rules ...string) Verdict {
 	return verdict
 }
 
-func TestRulesMeanWhatTheyMeanInJQ(t *testing.T) {
+func TestRulesBehaveAsInJQ(t *testing.T) {
 	const payload = `{"coverage": 80.0, "big": 12345678901234567890, "name": "Build-7", "tags": ["a", "b"], "none": null,
 		"results": [{"id": 1, "ok": true, "n": 3}, {"id": 2, "ok": true, "n": 5}], "map": {"x": {"y": [1, 2]}}, "text": "{\"a\": [1]}"}`
 	for _, rule := range []string{
@@ -57,7 +57,7 @@ func TestRulesMeanWhatTheyMeanInJQ(t *testing.T) {
 	}
 }
 
-func TestWhatGivesNoTrueIsNotCompliant(t *testing.T) {
+func TestResultsOtherThanTrueAreNotCompliant(t *testing.T) {
 	for rule, reason := range map[string]string{
 		`.coverage >= 80`: "is not true",
 		`false`:           "is not true", `null`: "gives no boolean", `1`: "gives no boolean", `"true"`: "gives no boolean", `empty`: "gives nothing",
@@ -115,7 +115,7 @@ func TestStepsOfAllRulesAreCountedTogether(t *testing.T) {
 	}
 }
 
-func TestDefinitionThatCannotBeCompiledNamesItsParts(t *testing.T) {
+func TestFaultsOfADefinitionNameItsParts(t *testing.T) {
 	err := Check(Definition{
 		Rules:   []string{"true", ".a |", strings.Repeat("1+", MaxRule) + "1", "input", "debug", "$nothing", "nosuch(1)", `include "x"; .`},
 		Summary: []evidence.SummaryItem{{Name: "a", Expression: ".a"}, {Name: "b", Expression: ")"}},
@@ -144,7 +144,7 @@ func TestStoredDefinitionThatDoesNotCompileIsNoFaultOfThePayload(t *testing.T) {
 	}
 }
 
-// Evaluate judges a payload by a definition. The errors are those of CompileSchema and EvaluateBy.
+// Evaluate evaluates a payload by a definition. The errors are those of CompileSchema and EvaluateBy.
 func Evaluate(definition Definition, data json.RawMessage) (Verdict, error) {
 	if definition.Schema == nil {
 		return EvaluateBy(nil, definition.Rules, data)

@@ -25,7 +25,7 @@ func finding(t *testing.T, err error, at string) string {
 	return text
 }
 
-func TestPayloadComesAsJSONOrInAString(t *testing.T) {
+func TestPayloadIsReadFromJSONOrFromAString(t *testing.T) {
 	for sent, want := range map[string]string{
 		`{"a": 1}`: `{"a": 1}`, ` [1] `: `[1]`, `"{\"a\": 1}"`: `{"a": 1}`, `" [1, 2] "`: `[1, 2]`, `"5"`: `5`, `"null"`: `null`, `"\"x\""`: `"x"`,
 	} {
@@ -73,7 +73,7 @@ func TestPayloadInAStringMustBeUnicodeText(t *testing.T) {
 	}
 }
 
-func TestPayloadInAStringHasEachKeyOnce(t *testing.T) {
+func TestRepeatedKeysOfAPayloadAreRefused(t *testing.T) {
 	for sent, want := range map[string][2]string{
 		`"{\"is_compliant\":false,\"is_compliant\":true}"`: {"attestation_data.is_compliant", "is_compliant"},
 		`"[{\"a\":1,\"\\u0061\":2}]"`:                      {"attestation_data[0].a", "a"},
@@ -111,7 +111,7 @@ func TestDecisionNeedsItsVerdict(t *testing.T) {
 	}
 }
 
-func TestDecisionSchemaSaysWhatReadDecisionDoes(t *testing.T) {
+func TestDecisionSchemaAgreesWithReadDecision(t *testing.T) {
 	definition := checked(t, string(DecisionSchema))
 	for _, sent := range []string{`{"is_compliant": true}`, `{"is_compliant": false, "why": 1}`, `{}`, `{"is_compliant": null}`, `{"is_compliant": "true"}`, `[]`, `5`} {
 		_, byHand := ReadDecision(json.RawMessage(sent))

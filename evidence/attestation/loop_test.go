@@ -35,7 +35,7 @@ func TestSchemaThatCannotBeEvaluatedIsRefused(t *testing.T) {
 	}
 }
 
-func TestSchemaThatRecursIntoTheValueWorks(t *testing.T) {
+func TestSchemaThatRecursesIntoTheValueWorks(t *testing.T) {
 	const (
 		tree   = `{"name":"a","children":[{"name":"b","children":[{"name":"c"}]}]}`
 		broken = `{"name":"a","children":[{"name":"b","children":[{"name":1}]}]}`
@@ -48,7 +48,7 @@ func TestSchemaThatRecursIntoTheValueWorks(t *testing.T) {
 		"recursive reference": `{"$schema":"https://json-schema.org/draft/2019-09/schema","properties":{` + name + `,"children":{"items":{"$recursiveRef":"#"}}}}`,
 		"dynamic reference":   `{` + newest + `,"$dynamicAnchor":"n","properties":{` + name + `,"children":{"items":{"$dynamicRef":"#n"}}}}`,
 		"used twice":          `{"allOf":[{"$ref":"#/definitions/n"},{"$ref":"#/definitions/n"}],"definitions":{"n":{"properties":{` + name + `,"children":{"items":{"$ref":"#/definitions/n"}}}}}}`,
-		"loop nobody uses":    `{"properties":{` + name + `,"children":{"items":{"$ref":"#"}}},"definitions":{"unused":{"$ref":"#/definitions/unused"}}}`,
+		"unused loop":         `{"properties":{` + name + `,"children":{"items":{"$ref":"#"}}},"definitions":{"unused":{"$ref":"#/definitions/unused"}}}`,
 	} {
 		t.Run(title, func(t *testing.T) {
 			definition := checked(t, schema)
@@ -64,7 +64,7 @@ func TestSchemaThatRecursIntoTheValueWorks(t *testing.T) {
 	}
 }
 
-// A type may have been stored before such schemas were refused.
+// Such a schema may have been stored by a version that did not refuse it.
 func TestStoredSchemaThatCannotBeEvaluatedRefusesThePayload(t *testing.T) {
 	for name, schema := range map[string]string{
 		"allOf":                       `{"allOf":[{"$ref":"#"}]}`,

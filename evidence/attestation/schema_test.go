@@ -8,7 +8,7 @@ import (
 	"attestry/evidence"
 )
 
-// checked is the definition of a schema that passes the check.
+// checked returns a definition with this schema, which must be valid.
 func checked(t *testing.T, schema string) Definition {
 	t.Helper()
 	definition := Definition{Schema: json.RawMessage(schema)}
@@ -18,7 +18,7 @@ func checked(t *testing.T, schema string) Definition {
 	return definition
 }
 
-func TestPayloadThatFitsTheSchemaIsTaken(t *testing.T) {
+func TestPayloadThatFitsTheSchemaIsAccepted(t *testing.T) {
 	definition := checked(t, `{"type":"object","required":["name"],"properties":{"name":{"type":"string","pattern":"^[a-z]+$"},
 		"list":{"type":"array","items":{"$ref":"#/definitions/item"}},"mail":{"format":"email"}},"additionalProperties":false,
 		"definitions":{"item":{"type":"object","properties":{"n":{"type":"integer","minimum":2}}}}}`)
@@ -62,7 +62,7 @@ func TestEnumsAndConstantsAreKept(t *testing.T) {
 	}
 }
 
-func TestSchemasReachForNothing(t *testing.T) {
+func TestSchemasLoadNothing(t *testing.T) {
 	for _, reference := range []string{"https://example.com/x", "http://169.254.169.254/latest", "file:///etc/passwd", "other.json", "//host/x", "urn:x:y"} {
 		for _, schema := range []string{`{"$ref":"` + reference + `"}`, `{"$schema":"` + reference + `"}`, `{"$id":"https://example.com/base/","items":{"$ref":"` + reference + `"}}`} {
 			err := Check(Definition{Schema: json.RawMessage(schema)})

@@ -58,13 +58,13 @@ func TestFindingsAreOneLine(t *testing.T) {
 		of           evidence.Attestation
 		failed, want string
 	}{
-		"compliant":           {evidence.Attestation{Type: evidence.TypeJUnit, Compliant: true, Payload: tests}, "", ""},
-		"by the payload":      {evidence.Attestation{Type: evidence.TypeJUnit, Payload: tests}, "", "1 of 3 tests failed: rounding"},
-		"by what is known":    {evidence.Attestation{Type: evidence.TypeSnyk}, scan.Found(), "1 high, 1 medium in 1 project: CVE-1 in openssl, CVE-2 in zlib"},
-		"by the description":  {evidence.Attestation{Type: evidence.TypeGeneric, Description: new("did not build")}, "", "did not build"},
-		"without any":         {evidence.Attestation{Type: evidence.TypeGeneric}, "", ""},
-		"of an override":      {override, "", "overridden by Alice: known, harmless"},
-		"longer than allowed": {evidence.Attestation{Type: evidence.TypeGeneric}, strings.Repeat("x", 2*maxFinding), strings.Repeat("x", maxFinding) + "…"},
+		"compliant":               {evidence.Attestation{Type: evidence.TypeJUnit, Compliant: true, Payload: tests}, "", ""},
+		"by the payload":          {evidence.Attestation{Type: evidence.TypeJUnit, Payload: tests}, "", "1 of 3 tests failed: rounding"},
+		"by the issues of a scan": {evidence.Attestation{Type: evidence.TypeSnyk}, scan.Found(), "1 high, 1 medium in 1 project: CVE-1 in openssl, CVE-2 in zlib"},
+		"by the description":      {evidence.Attestation{Type: evidence.TypeGeneric, Description: new("did not build")}, "", "did not build"},
+		"without a description":   {evidence.Attestation{Type: evidence.TypeGeneric}, "", ""},
+		"of an override":          {override, "", "overridden by Alice: known, harmless"},
+		"longer than allowed":     {evidence.Attestation{Type: evidence.TypeGeneric}, strings.Repeat("x", 2*maxFinding), strings.Repeat("x", maxFinding) + "…"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := Finding(&row.of, row.failed); got != row.want {

@@ -63,7 +63,7 @@ func TestSnykIsShownAsCounts(t *testing.T) {
 	}
 }
 
-func TestSonarResultsKeepWhatTheyCameWith(t *testing.T) {
+func TestSonarResultsKeepUnknownMembers(t *testing.T) {
 	const sent = `{"analysedAt":"1","revision":"r","project":{"key":"k","url":"u","extra":1},"branch":{"name":"main"},"qualityGate":{"status":"OK","conditions":[],"more":[1.50]}}`
 	var results SonarResults
 	if err := json.Unmarshal([]byte(sent), &results); err != nil {

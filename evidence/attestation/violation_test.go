@@ -10,7 +10,7 @@ import (
 	"attestry/evidence"
 )
 
-func TestMisfitsAreNamedByPlaceAndExpectation(t *testing.T) {
+func TestViolationsNameTheLocationAndTheExpectation(t *testing.T) {
 	for name, c := range map[string]struct{ schema, payload, at, text string }{
 		"missing member":         {`{"required":["n"]}`, `{}`, "/n", "Field required [input: None]"},
 		"missing member, within": {`{"items":{"required":["a/b~c"]}}`, `[{}]`, "/0/a~1b~0c", "Field required [input: None]"},
@@ -51,7 +51,7 @@ func TestMisfitsAreNamedByPlaceAndExpectation(t *testing.T) {
 	}
 }
 
-func TestManyMisfitsAreReportedInPart(t *testing.T) {
+func TestManyViolationsAreReportedInPart(t *testing.T) {
 	_, err := Evaluate(checked(t, `{"items":{"type":"string"}}`), json.RawMessage(`[0`+strings.Repeat(`,1`, 5000)+`]`))
 	var refused *evidence.Error
 	if !errors.As(err, &refused) || len(refused.Fields) != maxViolations {
@@ -59,7 +59,7 @@ func TestManyMisfitsAreReportedInPart(t *testing.T) {
 	}
 }
 
-func TestReportOfMisfitsIsSmallWhateverTheNamesOfMembers(t *testing.T) {
+func TestReportOfViolationsIsSmallDespiteLongNames(t *testing.T) {
 	long := strings.Repeat("n", 10_000)
 	var members, required strings.Builder
 	for i := range 1000 {
@@ -108,7 +108,7 @@ func TestLongListsOfChoicesAreCut(t *testing.T) {
 	}
 }
 
-func TestBrokenSchemaIsRefusedByPlace(t *testing.T) {
+func TestBrokenSchemaIsRefusedWithTheLocation(t *testing.T) {
 	for schema, want := range map[string]string{
 		`{"properties":{"a":{"type":"strange"}}}`:    "at '#/properties/a/type': Input should be a valid list; Input should be 'array', 'boolean', 'integer', 'null', 'number', 'object' or 'string' [input: strange]",
 		`{"properties":{"a":{"minLength":-1}}}`:      "at '#/properties/a/minLength': Input should be greater than or equal to 0 [input: -1]",

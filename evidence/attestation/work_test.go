@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// exponential is a schema whose parts refer twice to the next one by a keyword; leaf is the last.
+// exponential returns a schema in which each part refers twice to the next one, by a keyword. leaf is the last part.
 func exponential(keyword, leaf string, depth int) string {
 	var b strings.Builder
 	b.WriteString(`{"$ref":"#/definitions/p0","definitions":{`)
@@ -19,7 +19,7 @@ func exponential(keyword, leaf string, depth int) string {
 	return b.String()
 }
 
-func TestWorkOfASchemaIsCounted(t *testing.T) {
+func TestExcessiveWorkOfASchemaIsRefused(t *testing.T) {
 	const depth = 60
 	text := `"` + strings.Repeat("a", 900_000) + `"`
 	for name, c := range map[string]struct{ schema, payload string }{
@@ -43,7 +43,7 @@ func TestWorkOfASchemaIsCounted(t *testing.T) {
 			if schema.work.most != maxWork {
 				t.Errorf("%d may be done", schema.work.most)
 			}
-			schema.work.most = maxWork / 20 // so that it ends sooner
+			schema.work.most = maxWork / 20 // to end sooner
 			if _, err := EvaluateBy(schema, nil, json.RawMessage(c.payload)); !errors.Is(err, ErrTooMuchWork) {
 				t.Errorf("got %v", err)
 			}
@@ -51,7 +51,7 @@ func TestWorkOfASchemaIsCounted(t *testing.T) {
 	}
 }
 
-// numbers are so many different ones, below 3.
+// numbers returns so many different numbers below 3.
 func numbers(n int) string {
 	texts := make([]string, 0, n)
 	for i := range n {
@@ -80,7 +80,7 @@ func TestWorkIsCountedAnewForEachPayload(t *testing.T) {
 	}
 }
 
-func TestLargestHonestPayloadsAreWithinTheWork(t *testing.T) {
+func TestLargestOrdinaryPayloadsAreWithinTheWork(t *testing.T) {
 	results := strings.Repeat(`{"id":"CVE-2024-12345","level":"low","at":{"file":"a.go","line":12}},`, MaxPayload/80)
 	for name, c := range map[string]struct{ schema, payload string }{
 		"numbers": {`{"items":{"type":"integer","minimum":0}}`, `[` + strings.Repeat("1,", MaxPayload/2-10) + `1]`},

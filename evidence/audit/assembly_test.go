@@ -28,7 +28,7 @@ func TestRequestsShareAnAssemblyUntilTheFactsChange(t *testing.T) {
 	}
 }
 
-func TestRequestThatComesWhileAnAttemptFailsWaitsOn(t *testing.T) {
+func TestRequestDuringAFailedAttemptRemainsPending(t *testing.T) {
 	var a audit.Assembly
 	first := a.Ask("s1", "acme", 1)
 	request, _ := a.Begin("w", 2)
@@ -44,7 +44,7 @@ func TestRequestThatComesWhileAnAttemptFailsWaitsOn(t *testing.T) {
 	}
 }
 
-func TestOnlyOneWorkerHoldsAnAssembly(t *testing.T) {
+func TestOnlyOneWorkerHasTheLeaseOfAnAssembly(t *testing.T) {
 	var a audit.Assembly
 	a.Ask("s", "acme", 1)
 	a.Begin("one", 2)
@@ -59,7 +59,7 @@ func TestOnlyOneWorkerHoldsAnAssembly(t *testing.T) {
 	}
 }
 
-func TestWorkerThatIsOvertakenChangesNothing(t *testing.T) {
+func TestWorkerThatLostTheLeaseChangesNothing(t *testing.T) {
 	var a audit.Assembly
 	a.Ask("s1", "acme", 1)
 	a.Begin("one", 2)

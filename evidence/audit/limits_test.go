@@ -16,7 +16,7 @@ func newLimitedVerifier(change func(*limits)) *Verifier {
 	return v
 }
 
-// newAttestationMember makes a compliant attestation, with id a, that a test changes.
+// newAttestationMember returns a compliant attestation with id a, changed by a test.
 func newAttestationMember(t *testing.T, change func(*evidence.Attestation), lost string) string {
 	t.Helper()
 	attested := evidence.Attestation{ID: "a", Name: "check", Type: evidence.TypeGeneric, Compliant: true}
@@ -28,7 +28,7 @@ func newAttestationMember(t *testing.T, change func(*evidence.Attestation), lost
 	return string(content)
 }
 
-func TestVerifierTakesNoMoreMembersThanItsLimit(t *testing.T) {
+func TestVerifierAcceptsNoMoreMembersThanItsLimit(t *testing.T) {
 	v := newLimitedVerifier(func(l *limits) { l.members = 2 })
 	for _, path := range []string{"a", "b"} {
 		if err := v.Add(path, 1, strings.NewReader("x")); err != nil {
@@ -40,7 +40,7 @@ func TestVerifierTakesNoMoreMembersThanItsLimit(t *testing.T) {
 	}
 }
 
-func TestMembersThatAreReadHaveALongestLength(t *testing.T) {
+func TestMembersThatAreReadHaveAMaximumLength(t *testing.T) {
 	for name, c := range map[string]struct {
 		path    string
 		length  int
@@ -63,7 +63,7 @@ func TestMembersThatAreReadHaveALongestLength(t *testing.T) {
 	}
 }
 
-// TestVerifierKeepsNoMoreThanItsLimit adds a single member, of which it can keep much.
+// TestVerifierKeepsNoMoreThanItsLimit adds a single member that exceeds the limit if it is kept.
 func TestVerifierKeepsNoMoreThanItsLimit(t *testing.T) {
 	const limit = 10_000
 	long := strings.Repeat("x", limit)
@@ -85,7 +85,7 @@ func TestVerifierKeepsNoMoreThanItsLimit(t *testing.T) {
 		"a verdict that waits for its type": {content: newAttestationMember(t, func(a *evidence.Attestation) {
 			a.Type, a.Payload = "custom:scan", map[string]json.RawMessage{attestation.DataMember: quoted}
 		}, ""), refused: true},
-		"what no check reads": {content: newAttestationMember(t, func(a *evidence.Attestation) {
+		"parts that no check reads": {content: newAttestationMember(t, func(a *evidence.Attestation) {
 			a.Override = &evidence.Override{Reason: long}
 			a.Description, a.OriginURL, a.UserData = &long, &long, quoted
 			a.Annotations, a.ExternalURLs = map[string]string{"a": long}, map[string]evidence.ExternalURL{"a": {}}
@@ -122,7 +122,7 @@ func TestVerifierCountsAllThatItKeeps(t *testing.T) {
 	}
 }
 
-// TestListsInAnotherFormAreNotKept has lists that are far longer when they are decoded.
+// TestListsInAnotherFormAreNotKept has lists that are far larger when they are decoded.
 func TestListsInAnotherFormAreNotKept(t *testing.T) {
 	v := NewVerifier(attestationtest.Evaluate, DefaultMemory)
 	for _, path := range []string{EventsPath, EnvironmentsPath} {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestSizeOfInvalidJSONIsFound has JSON that ends, or is not valid, at every place where something is read.
-func TestSizeOfInvalidJSONIsFound(t *testing.T) {
+// TestInvalidJSONIsNotRefusedForItsSize cuts and damages JSON at every byte.
+func TestInvalidJSONIsNotRefusedForItsSize(t *testing.T) {
 	const whole = `{"reports":[{"fingerprint":"a","annotations":{"b":[1,{"c":null}]},"targets":["d",true]}],"states":[],"x":-1.5}`
 	for i := range len(whole) {
 		for _, content := range []string{whole[:i], whole[:i] + "\x00" + whole[i:], whole[:i] + `"` + whole[i:], whole[:i] + whole[i+1:]} {
@@ -18,7 +18,7 @@ func TestSizeOfInvalidJSONIsFound(t *testing.T) {
 	}
 }
 
-// TestSizeBehindDeepNestingIsCounted nests as deep as encoding/json takes, before what is many times as long when decoded.
+// TestSizeBehindDeepNestingIsCounted nests as deep as encoding/json allows, before elements that decode to far more.
 func TestSizeBehindDeepNestingIsCounted(t *testing.T) {
 	for depth := 9_990; depth <= 10_010; depth++ {
 		content := []byte(`{"x":` + strings.Repeat("[", depth) + strings.Repeat("]", depth) + `,"reports":[` +
@@ -29,7 +29,7 @@ func TestSizeBehindDeepNestingIsCounted(t *testing.T) {
 	}
 }
 
-func TestSizeIsNoLessThanWhatDecodingTakes(t *testing.T) {
+func TestEstimatedSizeCoversDecoding(t *testing.T) {
 	content := []byte(`{"reports":[` + strings.TrimSuffix(strings.Repeat(`{},`, 1_000), ",") + `]}`)
 	var document ArtifactDocument
 	if err := json.Unmarshal(content, &document); err != nil {

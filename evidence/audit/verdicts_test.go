@@ -15,7 +15,7 @@ import (
 	"attestry/evidence/audit"
 )
 
-// attested makes the member with a compliant attestation of a type.
+// attested returns the member of a compliant attestation of a type.
 func attested(t *testing.T, kind string, version int, payload map[string]json.RawMessage) []byte {
 	t.Helper()
 	content, err := audit.Encode(audit.NewAttestationDocument(evidence.Attestation{
@@ -27,8 +27,7 @@ func attested(t *testing.T, kind string, version int, payload map[string]json.Ra
 	return content
 }
 
-// findingsOf are those of attestation a when it is all there is, with a custom type with rules if there
-// are any.
+// findingsOf returns the findings about attestation a, and the result. If there are rules, its custom type has them.
 func findingsOf(t *testing.T, verifier *audit.Verifier, content []byte, rules ...string) ([]audit.Finding, audit.Result) {
 	t.Helper()
 	add := func(path string, content []byte) {
@@ -48,7 +47,7 @@ func findingsOf(t *testing.T, verifier *audit.Verifier, content []byte, rules ..
 	return slices.DeleteFunc(result.Findings, func(f audit.Finding) bool { return f.Member != audit.AttestationPath("a") }), result
 }
 
-func TestOnlyWhatTheRuleReadsIsDecoded(t *testing.T) {
+func TestOnlyMembersThatTheRuleReadsAreDecoded(t *testing.T) {
 	for name, c := range map[string]struct{ kind, member, payload string }{
 		"a webhook's analysis": {evidence.TypeSonar, "sonar_results", `{"qualityGate":{"status":"OK","conditions":[{"errorThreshold":80}]},"analysedAt":1}`},
 		"tests":                {evidence.TypeJUnit, "junit_results", `[{"name":1,"failures":0,"duration":"long"}]`},
@@ -63,8 +62,8 @@ func TestOnlyWhatTheRuleReadsIsDecoded(t *testing.T) {
 	}
 }
 
-// TestLargestPayloadIsEvaluated has payloads that are longer when they are indented, or when they are
-// stored with escapes, than a client may send.
+// TestLargestPayloadIsEvaluated has payloads that are longer than a client may send, once they are indented or stored
+// with escapes.
 func TestLargestPayloadIsEvaluated(t *testing.T) {
 	for name, payload := range map[string]string{
 		"deep nesting": strings.Repeat("[", 90) + strings.Repeat("0,", 20_000) + "0" + strings.Repeat("]", 90),
@@ -77,7 +76,7 @@ func TestLargestPayloadIsEvaluated(t *testing.T) {
 	}
 }
 
-func TestRulesThatVaryAreNotEvaluatedAgain(t *testing.T) {
+func TestNondeterministicRulesAreNotEvaluatedAgain(t *testing.T) {
 	for rule, want := range map[string]int{
 		`.env == "prod"`: 0, `.now == null`: 0, `"now" != .x`: 0, `{env: 1}.env == 1`: 0, `(0 | todate) != "" # now`: 0, `(.x | mktime) != 1`: 0,
 		`now > 1`: 1, `[.[] | select(now > 1)] | true`: 1, `env.X == 1`: 1, `$ENV.X == 1`: 1, `"\(now)" != ""`: 1,
@@ -106,8 +105,7 @@ func TestRefusedEvaluationIsAFinding(t *testing.T) {
 	}
 }
 
-// TestUnavailableEvaluationIsNoFinding has an evaluator that cannot be started, or whose process the system
-// has killed.
+// TestUnavailableEvaluationIsNoFinding has an evaluator that cannot be started, or whose process the system has killed.
 func TestUnavailableEvaluationIsNoFinding(t *testing.T) {
 	fail := func(attestation.Definition, json.RawMessage) (attestation.Verdict, error) {
 		return attestation.Verdict{}, fmt.Errorf("evaluate: %w", &evidence.Error{Code: evidence.Unavailable, Message: "The evaluation failed."})

@@ -10,7 +10,7 @@ import (
 	"attestry/evidence/template"
 )
 
-// expected asks for one attestation of the trail and for two artifacts.
+// expected is a template that requires one attestation of the trail and two artifacts.
 const expected = `
 version: 1
 trail:
@@ -26,31 +26,30 @@ trail:
         - {name: approved, type: decision}
 `
 
-// scene is a trail that is put together from attestations and artifacts, which
-// come one after the other.
-type scene struct {
+// builder builds a trail from attestations and artifacts, reported one after the other.
+type builder struct {
 	template template.Template
 	trail    evidence.Trail
 	slots    map[string]evidence.Slot
 	now      float64
 }
 
-func begin(t *testing.T, content string) *scene {
+func begin(t *testing.T, content string) *builder {
 	t.Helper()
 	parsed, err := template.Parse([]byte(content))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &scene{template: parsed, trail: evidence.Trail{Template: "t"}, slots: map[string]evidence.Slot{}}
+	return &builder{template: parsed, trail: evidence.Trail{Template: "t"}, slots: map[string]evidence.Slot{}}
 }
 
-func (s *scene) entry(name, kind string, compliant bool) evidence.Entry {
+func (s *builder) entry(name, kind string, compliant bool) evidence.Entry {
 	s.now++
 	return evidence.Entry{Name: name, Type: kind, ID: fmt.Sprint("id", s.now), Time: s.now, Compliant: compliant}
 }
 
-// ofTrail attests the trail.
-func (s *scene) ofTrail(name, kind string, compliant bool) *scene {
+// ofTrail reports an attestation of the trail.
+func (s *builder) ofTrail(name, kind string, compliant bool) *builder {
 	entry := s.entry(name, kind, compliant)
 	s.trail.Entries = evidence.AddEntry(s.trail.Entries, entry)
 	s.trail.EntriesAt = s.now
@@ -58,7 +57,7 @@ func (s *scene) ofTrail(name, kind string, compliant bool) *scene {
 	return s
 }
 
-func (s *scene) change(name string, change func(*evidence.Slot)) *scene {
+func (s *builder) change(name string, change func(*evidence.Slot)) *builder {
 	slot := s.slots[name]
 	slot.Name = name
 	change(&slot)
@@ -69,8 +68,8 @@ func (s *scene) change(name string, change func(*evidence.Slot)) *scene {
 	return s
 }
 
-// report reports an artifact of a commit.
-func (s *scene) report(name, fingerprint, commit string) *scene {
+// report reports an artifact with a commit.
+func (s *builder) report(name, fingerprint, commit string) *builder {
 	s.now++
 	return s.change(name, func(slot *evidence.Slot) {
 		slot.Report(evidence.SlotArtifact{
@@ -79,20 +78,20 @@ func (s *scene) report(name, fingerprint, commit string) *scene {
 	})
 }
 
-// byName attests the artifacts of a name.
-func (s *scene) byName(slot, commit, name, kind string, compliant bool) *scene {
+// byName reports an attestation of the artifact with a reference name and a commit.
+func (s *builder) byName(slot, commit, name, kind string, compliant bool) *builder {
 	entry := evidence.SlotEntry{Entry: s.entry(name, kind, compliant), Commit: commit}
 	return s.change(slot, func(slot *evidence.Slot) { slot.Attest(entry) })
 }
 
-// byPrint attests the artifact of a fingerprint.
-func (s *scene) byPrint(slot, fingerprint, name, kind string, compliant bool) *scene {
+// byPrint reports an attestation of the artifact with a fingerprint.
+func (s *builder) byPrint(slot, fingerprint, name, kind string, compliant bool) *builder {
 	entry := evidence.SlotEntry{Entry: s.entry(name, kind, compliant), Fingerprint: fingerprint}
 	return s.change(slot, func(slot *evidence.Slot) { slot.Attest(entry) })
 }
 
-// full is a trail in which all that is expected is there and compliant.
-func full(t *testing.T) *scene {
+// full is a trail with all that is expected, all compliant.
+func full(t *testing.T) *builder {
 	return begin(t, expected).
 		ofTrail("ticket", "jira", true).
 		report("api", "a", "c").report("web", "w", "c").
@@ -100,9 +99,8 @@ func full(t *testing.T) *scene {
 		byName("web", "", "approved", "system:decision", true)
 }
 
-// words puts a report into one line: the status of the trail, its attestations,
-// and each artifact with its own. A ! marks what is unexpected, a - what is not
-// compliant, a ? what is missing.
+// words returns a report as one line: the status of the trail, its attestations, and each artifact with its own. A !
+// marks what is unexpected, a - what is not compliant, a ? what is missing.
 func words(report compliance.Report) string {
 	out := string(report.Status) + list(report.Attestations)
 	for _, artifact := range report.Artifacts {
@@ -136,7 +134,7 @@ func mark(set bool, sign string) string {
 	return ""
 }
 
-// TestTrailIsEvaluatedUnderItsTemplate follows docs/semantics.md 7.2 rule by rule.
+// TestTrailIsEvaluatedUnderItsTemplate tests docs/semantics.md 7.2 rule by rule.
 func TestTrailIsEvaluatedUnderItsTemplate(t *testing.T) {
 	const (
 		goodTicket = " [ticket:jira]"
@@ -144,13 +142,13 @@ func TestTrailIsEvaluatedUnderItsTemplate(t *testing.T) {
 		goodWeb    = " | web=w COMPLIANT [approved:system:decision]"
 	)
 	for name, c := range map[string]struct {
-		scene *scene
-		want  string
+		builder *builder
+		want    string
 	}{
 		"nothing was reported": {begin(t, expected),
 			"INCOMPLETE [ticket:jira?] | api MISSING [tests:junit? free:*?] | web MISSING [approved:decision?]"},
-		"the empty template asks for nothing": {begin(t, template.Empty), "COMPLIANT []"},
-		"with the empty template what is there counts": {begin(t, template.Empty).ofTrail("x", "generic", true).report("api", "a", ""),
+		"the empty template requires nothing": {begin(t, template.Empty), "COMPLIANT []"},
+		"the empty template and unexpected reports": {begin(t, template.Empty).ofTrail("x", "generic", true).report("api", "a", ""),
 			"COMPLIANT [!x:generic] | !api=a COMPLIANT []"},
 		"all is there": {full(t), "COMPLIANT" + goodTicket + goodAPI + goodWeb},
 		"a trail's attestation is missing": {begin(t, expected).report("api", "a", "c").
@@ -173,7 +171,7 @@ func TestTrailIsEvaluatedUnderItsTemplate(t *testing.T) {
 			"NON-COMPLIANT" + goodTicket + " | api=a NON-COMPLIANT [tests:junit? free:snyk !tests:snyk-]" + goodWeb},
 		"a decision is no custom type of that name": {full(t).byPrint("web", "w", "approved", "custom:decision", true),
 			"INCOMPLETE" + goodTicket + goodAPI + " | web=w INCOMPLETE [approved:decision? !approved:custom:decision]"},
-		"not compliant stands above missing": {begin(t, expected).report("api", "a", "c").byPrint("api", "a", "free", "snyk", false),
+		"non-compliant takes precedence over missing": {begin(t, expected).report("api", "a", "c").byPrint("api", "a", "free", "snyk", false),
 			"NON-COMPLIANT [ticket:jira?] | api=a NON-COMPLIANT [tests:junit? free:snyk-] | web MISSING [approved:decision?]"},
 		"an artifact that was attested by name before it is reported": {begin(t, expected).byName("api", "c", "tests", "junit", true),
 			"INCOMPLETE [ticket:jira?] | api MISSING [tests:junit free:*?] | web MISSING [approved:decision?]"},
@@ -192,7 +190,7 @@ func TestTrailIsEvaluatedUnderItsTemplate(t *testing.T) {
 			"COMPLIANT" + goodTicket + goodAPI + goodWeb},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := c.scene
+			s := c.builder
 			report := compliance.Describe(&s.template, &s.trail, s.slots)
 			if got := words(report); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
@@ -204,7 +202,7 @@ func TestTrailIsEvaluatedUnderItsTemplate(t *testing.T) {
 	}
 }
 
-// fourEyes asks for the approval of two others.
+// fourEyes is a template that requires the approval of two others.
 const fourEyes = `
 trail:
   attestations:
@@ -213,8 +211,8 @@ trail:
     - {name: api, attestations: [{name: own, type: pull_request, independent_approval: true}]}
 `
 
-// TestTemplatesAskForIndependentApproval follows docs/semantics.md 18.12.
-func TestTemplatesAskForIndependentApproval(t *testing.T) {
+// TestTemplatesRequireIndependentApproval tests docs/semantics.md 18.12.
+func TestTemplatesRequireIndependentApproval(t *testing.T) {
 	for name, c := range map[string]struct {
 		author    string
 		approvers int // of the trail's pull request, which is absent if this is -1
@@ -262,7 +260,7 @@ func TestTemplatesAskForIndependentApproval(t *testing.T) {
 	}
 }
 
-func TestSummariesDependOnTheAuthorWhereApprovalIsAskedFor(t *testing.T) {
+func TestSummariesDependOnTheAuthorWhereApprovalIsRequired(t *testing.T) {
 	s := begin(t, fourEyes).report("api", "a", "c")
 	slot := s.slots["api"]
 	for author, lacking := range map[string]bool{"Ada <ada@example.com>": true, "svc_deploy": false} {
@@ -272,7 +270,7 @@ func TestSummariesDependOnTheAuthorWhereApprovalIsAskedFor(t *testing.T) {
 	}
 }
 
-// TestTrailsAreApprovedByAnyOfTheirPullRequests follows docs/semantics.md 18.12.
+// TestTrailsAreApprovedByAnyOfTheirPullRequests tests docs/semantics.md 18.12.
 func TestTrailsAreApprovedByAnyOfTheirPullRequests(t *testing.T) {
 	pull := func(approvers int, override, compliant bool) evidence.Entry {
 		return evidence.Entry{Name: fmt.Sprint("pr-", approvers), Type: evidence.TypePullRequest, Approvers: approvers, Override: override, Compliant: compliant}
@@ -286,7 +284,7 @@ func TestTrailsAreApprovedByAnyOfTheirPullRequests(t *testing.T) {
 		"nothing":                       {},
 		"a machine account":             {author: "dependabot[bot] <bot@example.com>", want: true},
 		"another type":                  {ofTrail: []evidence.Entry{other}},
-		"alone":                         {ofTrail: []evidence.Entry{pull(0, false, true)}, of: []evidence.Entry{pull(0, false, true)}},
+		"nobody approved":               {ofTrail: []evidence.Entry{pull(0, false, true)}, of: []evidence.Entry{pull(0, false, true)}},
 		"of the trail":                  {ofTrail: []evidence.Entry{pull(0, false, true), pull(1, false, true)}, want: true},
 		"of the artifact":               {of: []evidence.Entry{pull(1, false, false)}, want: true},
 		"overridden":                    {ofTrail: []evidence.Entry{pull(0, true, true)}, want: true},
@@ -337,8 +335,8 @@ func TestOlderArtifactKeepsItsOwnState(t *testing.T) {
 	}
 }
 
-// TestStateIsTheSameWhereverItIsReadFrom follows docs/semantics.md 7.2, rules 4 and 8.
-func TestStateIsTheSameWhereverItIsReadFrom(t *testing.T) {
+// TestStateOfAnArtifactIsTheSameFromSlotAndTrail tests docs/semantics.md 7.2, rules 4 and 8.
+func TestStateOfAnArtifactIsTheSameFromSlotAndTrail(t *testing.T) {
 	replaced := full(t).byPrint("api", "a", "tests", "junit", false).report("api", "b", "d").byPrint("api", "b", "tests", "junit", true)
 	pruned := replaced.slots["api"]
 	pruned.Pruned = true

@@ -7,8 +7,8 @@ import (
 	"attestry/evidence/compliance"
 )
 
-// TestOverrideReplacesWhatIsThereOrRequired follows docs/semantics.md 6.4.
-func TestOverrideReplacesWhatIsThereOrRequired(t *testing.T) {
+// TestOverrideNeedsAReportedOrRequiredAttestation tests docs/semantics.md 6.4.
+func TestOverrideNeedsAReportedOrRequiredAttestation(t *testing.T) {
 	s := full(t).ofTrail("more", "generic", false).byPrint("web", "w", "tests", "junit", true).
 		ofTrail("ticket", "generic", true) // of a type that the template does not require
 	ids := map[string]string{}

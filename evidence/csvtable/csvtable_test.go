@@ -38,7 +38,7 @@ func (p *pagedRows) next(after string) ([][]string, string, error) {
 	return rows, fmt.Sprint(p.served), nil
 }
 
-func TestTablesHoldOnePageAtATime(t *testing.T) {
+func TestTablesBufferOnePageAtATime(t *testing.T) {
 	pages := &pagedRows{pages: 100}
 	reader, err := NewReader(testColumns, pages.next)
 	if err != nil || pages.served != 1 {
@@ -61,8 +61,8 @@ func TestTablesHoldOnePageAtATime(t *testing.T) {
 		if ahead := pages.served - read/1000; ahead > 2 {
 			t.Fatalf("%d pages made ahead of row %d", ahead, read)
 		}
-		if held := reader.text.Cap(); held > 4*page {
-			t.Fatalf("%d bytes held at row %d, %d for a page", held, read, page)
+		if buffered := reader.text.Cap(); buffered > 4*page {
+			t.Fatalf("%d bytes held at row %d, %d for a page", buffered, read, page)
 		}
 	}
 	if read != 100_000 || pages.served != 100 {
@@ -70,7 +70,7 @@ func TestTablesHoldOnePageAtATime(t *testing.T) {
 	}
 }
 
-func TestTableThatCannotBeReadIsNotTakenForTheWhole(t *testing.T) {
+func TestReadingATableFailsIfAPageFails(t *testing.T) {
 	if _, err := NewReader(testColumns, (&pagedRows{pages: 3, failAt: 1}).next); err == nil {
 		t.Error("it began without its first page")
 	}
@@ -83,7 +83,7 @@ func TestTableThatCannotBeReadIsNotTakenForTheWhole(t *testing.T) {
 	}
 }
 
-func TestTablesHoldNoFormulas(t *testing.T) {
+func TestFormulasAreEscaped(t *testing.T) {
 	for cell, want := range map[string]string{
 		"": "", "registry/app:1": "registry/app:1", "a=1": "a=1", "=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@SUM(A1)": "'@SUM(A1)",
 		"\t=1": "'\t=1", "\r=1": "'\r=1", "\n=1": "'\n=1",

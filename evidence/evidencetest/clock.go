@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Clock is a clock that tests turn.
+// Clock is a clock that tests set.
 type Clock struct {
 	mu   sync.Mutex
 	now  time.Time

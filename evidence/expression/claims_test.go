@@ -108,7 +108,7 @@ func TestConditionsOverClaimsAreEvaluated(t *testing.T) {
 	}
 }
 
-func TestClaimsThatAreComparedWithNumbersAndAreNoneAreErrors(t *testing.T) {
+func TestComparingOtherClaimsWithNumbersIsAnError(t *testing.T) {
 	for _, text := range []string{`claims.repository < 3`, `claims.large > 1`, `3 in claims.groups`, `true and claims.sub == 1`} {
 		t.Run(text, func(t *testing.T) {
 			parsed, err := expression.ParseClaims(text)
@@ -224,7 +224,7 @@ func FuzzParseClaims(f *testing.F) {
 			return
 		}
 		claims, flattenErr := expression.FlattenClaims(decoded)
-		// Maps are walked in another order each time.
+		// The order of map iteration differs each time.
 		if again, err := expression.FlattenClaims(decoded); fmt.Sprint(again) != fmt.Sprint(claims) || (err == nil) != (flattenErr == nil) {
 			t.Errorf("flattened to %v (%v), then to %v (%v)", claims, flattenErr, again, err)
 		}
@@ -240,7 +240,7 @@ func FuzzParseClaims(f *testing.F) {
 	})
 }
 
-func TestWhatIsUnmetOfAConditionIsNamed(t *testing.T) {
+func TestUnmetPartsOfAConditionAreNamed(t *testing.T) {
 	claims, err := expression.FlattenClaims(map[string]any{"repository": "acme/shop", "ref": "refs/heads/x", "run": "seven"})
 	if err != nil {
 		t.Fatal(err)

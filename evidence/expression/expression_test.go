@@ -105,7 +105,7 @@ func TestFlowIsNullForAnArtifactWithoutProvenance(t *testing.T) {
 	}
 }
 
-func TestTextThatIsComparedWithANumberAndIsNoneIsAnError(t *testing.T) {
+func TestComparingOtherTextWithANumberIsAnError(t *testing.T) {
 	for _, text := range []string{
 		`flow.tags.kind < 3`, `flow.tags.kind == 3`, `3 != flow.tags.kind`, `flow.tags.kind in [1]`,
 		`not flow.tags.kind < 3`, `true and flow.tags.kind < 3`, `false or flow.tags.kind > 3`,
@@ -194,7 +194,7 @@ func TestHostileExpressionsAreRefused(t *testing.T) {
 	}
 }
 
-// patterns is a set that the patterns of one expression fit into.
+// patterns returns a set that is large enough for the patterns of one expression.
 func patterns() *pattern.Set { return expression.NewPatterns(8 << 20) }
 
 func TestPatternsThatBacktrackElsewhereTakeLinearTime(t *testing.T) {

@@ -23,7 +23,7 @@ func TestShippedFrameworksAreValid(t *testing.T) {
 
 const head = "title: T\nrequirements:\n  - id: R1\n    title: One\n    measures:\n"
 
-func TestFrameworkIsReadAsItIsWritten(t *testing.T) {
+func TestFrameworkIsParsed(t *testing.T) {
 	parsed, err := Parse([]byte(head + `      - {title: a, findings: [no_provenance, incident]}
       - {title: b, attestation: {type: "custom:sbom", name: parts}}
       - {title: c, control: RCTL-1}
@@ -75,15 +75,15 @@ func TestFaultsOfFrameworksNameTheirLine(t *testing.T) {
 }
 
 func TestAnAttestationFitsByTypeAndName(t *testing.T) {
-	for asked, want := range map[Attestation]bool{
+	for wanted, want := range map[Attestation]bool{
 		{Type: "junit"}: true, {Type: "junit", Name: "unit"}: true, {Name: "unit"}: true, {Type: "*", Name: "unit"}: true,
 		{Type: "snyk"}: false, {Type: "junit", Name: "system"}: false,
 	} {
-		if asked.Fits(evidence.TypeJUnit, "unit") != want {
-			t.Errorf("%+v fits: %t", asked, !want)
+		if wanted.Fits(evidence.TypeJUnit, "unit") != want {
+			t.Errorf("%+v fits: %t", wanted, !want)
 		}
 	}
-	if asked := (Attestation{Type: "decision"}); !asked.Fits(evidence.TypeDecision, "any") {
+	if wanted := (Attestation{Type: "decision"}); !wanted.Fits(evidence.TypeDecision, "any") {
 		t.Error("a decision does not fit")
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"attestry/evidence"
 )
 
-func TestMachineAccountsFitAsAWhole(t *testing.T) {
+func TestMachineAccountsAreMatchedAsAWhole(t *testing.T) {
 	for author, want := range map[string]bool{
 		"svc_deploy": true, "dependabot[bot] <49699333+dependabot[bot]@users.noreply.github.com>": true, "GitHub <noreply@github.com>": true,
 		"": false, "my_svc_deploy": false, "Ada <ada@users.noreply.github.com>": false, "Ada <svc_deploy@example.com>": true,
@@ -20,7 +20,7 @@ func TestMachineAccountsFitAsAWhole(t *testing.T) {
 	}
 }
 
-func TestWhatIsLackedIsSaid(t *testing.T) {
+func TestLackNamesTheMissingApproval(t *testing.T) {
 	rule := &ApprovalRule{Approvers: 2}
 	for want, entry := range map[string]evidence.Entry{
 		"":             {Approvers: 2},

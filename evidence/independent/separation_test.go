@@ -6,7 +6,7 @@ import (
 	"attestry/evidence"
 )
 
-func TestWhoDecidesIsComparedWithWhoWroteAndApproved(t *testing.T) {
+func TestDecidersAreComparedWithAuthorsAndApprovers(t *testing.T) {
 	reviewed := evidence.Entry{Type: evidence.TypePullRequest, Approvers: 1, Involved: "approved grace\nwrote ada"}
 	unknown := evidence.Entry{Type: evidence.TypePullRequest, Involved: "approved grace\nunknown commit a has no author"}
 	overridden := reviewed

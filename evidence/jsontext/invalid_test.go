@@ -56,7 +56,7 @@ func FuzzInvalid(f *testing.F) {
 		if json.Unmarshal(data, &text) != nil {
 			return
 		}
-		// What was not sent as U+FFFD is one only where something was replaced.
+		// If there are more U+FFFD than were sent, the decoder has replaced something.
 		sent := strings.Count(string(data), "\uFFFD") + strings.Count(strings.ToLower(string(data)), `\ufffd`)
 		if replaced := strings.Count(text, "\uFFFD") > sent; replaced && at < 0 {
 			t.Errorf("%q is decoded as %q, and nothing was found", data, text)

@@ -8,7 +8,7 @@ import (
 	"attestry/evidence/jsontext"
 )
 
-func TestRepeatedKeysAreFoundWithTheirPlace(t *testing.T) {
+func TestRepeatedKeysAreFoundWithTheirPath(t *testing.T) {
 	for name, c := range map[string]struct{ data, path, key string }{
 		"at the top":          {`{"is_compliant":false,"is_compliant":true}`, "is_compliant", "is_compliant"},
 		"by an escape":        {`{"a":1,"\u0061":2}`, "a", "a"},
@@ -46,7 +46,7 @@ func FuzzRepeated(f *testing.F) {
 	})
 }
 
-// manyKeys are the members of an object.
+// manyKeys returns n members of an object.
 func manyKeys(n int) string {
 	members := make([]string, n)
 	for i := range members {

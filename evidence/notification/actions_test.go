@@ -16,7 +16,7 @@ func webhook(address string) notification.Target {
 	return notification.Target{Type: notification.Webhook, Webhook: address}
 }
 
-// envAction is an action about the environment `prod` that ann makes.
+// envAction is an action of ann on the environment prod.
 func envAction(name string, at float64) notification.Action {
 	return notification.Action{
 		Name: name, Kind: notification.OfEnvironments, Subjects: []string{"prod"}, Triggers: []notification.Trigger{notification.StartedArtifact},
@@ -58,13 +58,13 @@ func TestPutOfAKnownNameReplacesTheAction(t *testing.T) {
 
 func TestAnActionIsNotModifiedBeforeItsLastModification(t *testing.T) {
 	s := &notification.Actions{}
-	putAll(t, s, envAction("a", 10), envAction("a", 4)) // by a clock that is behind
+	putAll(t, s, envAction("a", 10), envAction("a", 4)) // the second one by a slow clock
 	if s.All[0].LastModifiedAt != 10 {
 		t.Errorf("modified at %v", s.All[0].LastModifiedAt)
 	}
 }
 
-func TestNumbersAreNotGivenTwice(t *testing.T) {
+func TestNumbersAreNotReused(t *testing.T) {
 	s := &notification.Actions{}
 	putAll(t, s, envAction("a", 1), envAction("b", 1))
 	if removed, ok := s.Remove(2, notification.OfEnvironments); !ok || removed.Name != "b" {

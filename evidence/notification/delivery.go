@@ -21,7 +21,7 @@ const (
 const (
 	// maxAttempts is how many of its last attempts a delivery stores.
 	maxAttempts = 25
-	// KeepFor is how long deliveries are stored after they were delivered or have failed.
+	// KeepFor is how long settled deliveries are stored, from when they were made.
 	KeepFor = 30 * 24 * time.Hour
 	// MaxRetryAfter bounds the Retry-After of receivers.
 	MaxRetryAfter = 24 * time.Hour

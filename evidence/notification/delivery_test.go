@@ -9,13 +9,13 @@ import (
 	"attestry/evidence/notification"
 )
 
-// newDelivery is a delivery that is made at the time 1000.
+// newDelivery returns a delivery that is created at time 1000.
 func newDelivery() notification.Delivery {
 	target := webhook("https://a.example")
 	return notification.NewDelivery("org", 7, &target, notification.Notice{ID: "n"}, 1000, 5*time.Second)
 }
 
-// try makes an attempt when it is due.
+// try makes an attempt at the time when it is due.
 func try(t *testing.T, d *notification.Delivery, reason string, jitter float64) {
 	t.Helper()
 	at := d.Due
@@ -69,7 +69,7 @@ func TestPausesGrowUpToSixHoursForADay(t *testing.T) {
 	}
 }
 
-func TestADeliveryThatIsAskedForAgainBeginsAnew(t *testing.T) {
+func TestARepeatedDeliveryBeginsAnew(t *testing.T) {
 	d := newDelivery()
 	for d.State == notification.Pending {
 		try(t, &d, "refused", 0)
@@ -89,7 +89,7 @@ func TestADeliveryThatIsAskedForAgainBeginsAnew(t *testing.T) {
 	}
 }
 
-func TestAskingAgainWaitsForTheAttemptUnderWay(t *testing.T) {
+func TestRepeatingWaitsForTheAttemptUnderWay(t *testing.T) {
 	d := newDelivery()
 	d.Begin(1005)
 	d.Again(1006, 0)
@@ -109,7 +109,7 @@ func TestADeliveryKeepsItsLastAttempts(t *testing.T) {
 	}
 }
 
-func TestGivingUpSettlesADelivery(t *testing.T) {
+func TestGivingUpEndsADelivery(t *testing.T) {
 	d := newDelivery()
 	d.GiveUp(1010, "The action was deleted")
 	if d.State != notification.Failed || d.Due != 0 || d.Begin(9999) || d.Attempts[0].Reason != "The action was deleted" {
@@ -117,13 +117,13 @@ func TestGivingUpSettlesADelivery(t *testing.T) {
 	}
 }
 
-func TestADeliveryWaitsForAsLongAsItsTargetAsks(t *testing.T) {
-	for asked, want := range map[float64]float64{0: 1010.5, 3: 1010.5, 600: 1605.5} {
+func TestADeliveryWaitsForTheRetryAfterOfItsTarget(t *testing.T) {
+	for retryAfter, want := range map[float64]float64{0: 1010.5, 3: 1010.5, 600: 1605.5} {
 		d := newDelivery()
 		d.Begin(1005)
-		d.End(d.Until, notification.Attempt{At: 1005, Duration: 0.5, Reason: "busy", RetryAfter: asked}, 0.5)
+		d.End(d.Until, notification.Attempt{At: 1005, Duration: 0.5, Reason: "busy", RetryAfter: retryAfter}, 0.5)
 		if d.State != notification.Pending || d.Due != want {
-			t.Errorf("asked to wait %v s, it is due at %v, want %v", asked, d.Due, want)
+			t.Errorf("asked to wait %v s, it is due at %v, want %v", retryAfter, d.Due, want)
 		}
 	}
 }

@@ -44,7 +44,7 @@ func TestASuccessEndsTheFailures(t *testing.T) {
 		t.Error("failures before a success count")
 	}
 	off := &notification.TargetState{FailingSince: 1, SwitchedOffAt: 2}
-	off.Note(success(3)) // of a test
+	off.Note(success(3)) // by a test message
 	if off.SwitchedOffAt != 0 {
 		t.Error("a success does not switch on")
 	}

@@ -32,7 +32,7 @@ func TestInstructionsAreNeverUnderestimated(t *testing.T) {
 	}
 }
 
-func TestSizeIsThatOfTheMemory(t *testing.T) {
+func TestSizeEstimatesTheMemory(t *testing.T) {
 	for _, pattern := range []string{`(x{1,900}y?){1}n%d`, `\A(?:\pL{900}%d)`, `\A(?:(\pL\d){500}%d)`, `^registry.example.com/team/(web|shop)-%d@sha256:`, `\A(?:[a-z0-9]{64}%d)`} {
 		set := NewSet(many, many/surplus)
 		before := heap()
@@ -49,7 +49,7 @@ func TestSizeIsThatOfTheMemory(t *testing.T) {
 	}
 }
 
-// heap is how much is in use, in bytes.
+// heap returns the size of the live objects, in bytes.
 func heap() int {
 	var stats runtime.MemStats
 	runtime.GC()

@@ -8,7 +8,7 @@ import (
 	"attestry/evidence"
 )
 
-func TestAccountsAreThoseOfTheirPeople(t *testing.T) {
+func TestAccountsAreAssignedToTheirPeople(t *testing.T) {
 	got, err := Parse([]byte("people:\n  - {name: Ada Lovelace, accounts: [ada, Ada@Example.com]}\n  - {name: Grace}\n"))
 	want := evidence.Accounts{"ada lovelace": "Ada Lovelace", "ada": "Ada Lovelace", "ada@example.com": "Ada Lovelace", "grace": "Grace"}
 	if err != nil || !maps.Equal(got, want) {
@@ -21,7 +21,7 @@ func TestAccountsAreThoseOfTheirPeople(t *testing.T) {
 	}
 }
 
-func TestNobodyAndNoAccountStandsTwice(t *testing.T) {
+func TestRepeatedPeopleAndAccountsAreRefused(t *testing.T) {
 	for name, c := range map[string]struct{ file, says string }{
 		"a person twice":      {"people:\n  - {name: Ada}\n  - {name: ada}\n", "people.1.name (line 3, column 12)"},
 		"an account of two":   {"people:\n  - {name: Ada, accounts: [a]}\n  - {name: Grace, accounts: [A]}\n", "this is an account of 'Ada' already [input: A]"},

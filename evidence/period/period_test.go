@@ -29,9 +29,9 @@ func TestTheBestOfSeveralPullRequestsCounts(t *testing.T) {
 	}{
 		"nothing":                     {"ada", nil, NoPullRequest, ""},
 		"another type":                {"ada", []evidence.Entry{other}, NoPullRequest, ""},
-		"alone":                       {"ada", []evidence.Entry{alone}, NotApproved, "alone"},
-		"late":                        {"ada", []evidence.Entry{alone, late}, ApprovedLate, "late"},
-		"at the moment it ran":        {"ada", []evidence.Entry{late, approved, alone}, Approved, "approved"},
+		"nobody approved":             {"ada", []evidence.Entry{alone}, NotApproved, "alone"},
+		"approved too late":           {"ada", []evidence.Entry{alone, late}, ApprovedLate, "late"},
+		"approved when it started":    {"ada", []evidence.Entry{late, approved, alone}, Approved, "approved"},
 		"overridden":                  {"ada", []evidence.Entry{late, override("paper", ran, true)}, Overridden, "paper"},
 		"approved and overridden":     {"ada", []evidence.Entry{override("paper", 1, true), approved}, Approved, "approved"},
 		"overridden too late":         {"ada", []evidence.Entry{override("paper", ran+1, true)}, NotApproved, "paper"},
@@ -51,7 +51,7 @@ func TestTheBestOfSeveralPullRequestsCounts(t *testing.T) {
 	}
 }
 
-func TestSamplesOfLargePopulationsAreThoseOfAllRanks(t *testing.T) {
+func TestSamplesHaveTheLowestRanksOfEachStratum(t *testing.T) {
 	for _, draw := range []Draw{{Seed: "4711", Size: 25}, {Seed: "", Size: 1}, {Seed: "x", Size: 7, By: ByEnvironment}, {Seed: "x", Size: 7, By: ByVerdict}, {Size: 0}, {Size: -1}} {
 		sample, ranks := NewSample(draw), map[string][]string{}
 		for i := range 5000 {

@@ -34,7 +34,7 @@ func TestPolicyIsRead(t *testing.T) {
 	}
 }
 
-func TestWhatAPolicyLeavesOutHasItsDefault(t *testing.T) {
+func TestOmittedPartsOfAPolicyHaveDefaults(t *testing.T) {
 	for name, content := range map[string]string{
 		"nothing but the schema": head,
 		"an empty mapping":       head + "artifacts: {}\n",
@@ -54,7 +54,7 @@ func TestWhatAPolicyLeavesOutHasItsDefault(t *testing.T) {
 	}
 }
 
-func TestFaultyPoliciesAreRefusedWithThePlaceAndWhatIsExpected(t *testing.T) {
+func TestFaultyPoliciesAreRefusedWithLocationAndExpectation(t *testing.T) {
 	const types = "Input should be 'generic', 'junit', 'snyk', 'pull_request', 'jira', 'sonar', 'decision', '*' or match pattern '^custom:.*$' "
 	for name, c := range map[string]struct{ content, want string }{
 		"an empty file": {"", "(line 1)\n  Input should be a valid dictionary or instance of Policy [input: None]"},
@@ -128,7 +128,7 @@ func TestHostilePoliciesAreRefused(t *testing.T) {
 	}
 }
 
-// rulesMatching is a policy with a rule for each of so many patterns, made of their numbers.
+// rulesMatching returns a policy with so many rules. Each has the pattern, in which its number replaces #.
 func rulesMatching(count int, pattern string) []byte {
 	var b strings.Builder
 	b.WriteString(head + "artifacts:\n  attestations:\n")
@@ -146,7 +146,7 @@ func TestPatternsOfAPolicyAreBoundedTogether(t *testing.T) {
 	}{
 		"1000 large ones":      {rulesMatching(policy.MaxRules, large+"#"), true},
 		"1000 equal large":     {rulesMatching(policy.MaxRules, large), false},
-		"1000 honest ones":     {rulesMatching(policy.MaxRules, "^registry.example.com/team-[a-z]+/service-#@"), false},
+		"1000 ordinary ones":   {rulesMatching(policy.MaxRules, "^registry.example.com/team-[a-z]+/service-#@"), false},
 		"a few that are large": {rulesMatching(20, large+"#"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -164,7 +164,7 @@ func TestPatternsOfAPolicyAreBoundedTogether(t *testing.T) {
 	}
 }
 
-func TestStoredPolicyIsReadWhateverItsPatternsTakeUp(t *testing.T) {
+func TestStoredPolicyIsReadThoughItsPatternsAreTooLarge(t *testing.T) {
 	content := rulesMatching(60, "(x{1,900}y?){1}n#")
 	if _, err := policy.Parse(content); err == nil {
 		t.Error("it can be stored")

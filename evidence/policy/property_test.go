@@ -10,7 +10,7 @@ import (
 	"attestry/evidence/policy"
 )
 
-// drawnPolicies are the policies that drawn facts are evaluated by.
+// drawnPolicies are the policies by which random facts are evaluated.
 var drawnPolicies = []string{
 	"{provenance: {required: true}, trail-compliance: {required: true}}",
 	"{attestations: [{type: snyk, name: a0}, {type: '*', name: a1}]}",
@@ -20,8 +20,8 @@ var drawnPolicies = []string{
 
 var drawnTypes = []string{"snyk", "junit", "generic", "system:decision"}
 
-// drawFacts draws an artifact with up to two flows. An attestation's type follows from its
-// name: what replaces an attestation has its type.
+// drawFacts draws an artifact with up to two flows. The type of an attestation follows from its name, so a replacement
+// has the same type.
 func drawFacts(random *rand.Rand) policy.Facts {
 	facts := policy.Facts{Name: "app", Decisions: map[string]policy.Decision{}}
 	for i := range random.IntN(3) {
@@ -53,7 +53,7 @@ func statusOf(entries []evidence.Entry) evidence.Status {
 	return evidence.Compliant
 }
 
-// eachDrawn calls check for many drawn facts and each policy.
+// eachDrawn calls check for each policy and many random facts.
 func eachDrawn(t *testing.T, check func(random *rand.Rand, parsed *policy.Policy, facts policy.Facts)) {
 	t.Helper()
 	for _, content := range drawnPolicies {

@@ -14,7 +14,7 @@ import (
 	"attestry/scripts/fixturestest"
 )
 
-// publishedSchema is the JSON Schema of policies that the service serves.
+// publishedSchema returns the JSON Schema of policies that the service serves.
 func publishedSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	content, err := os.ReadFile("../../api/schemas/environment-policy.v1.json")
@@ -50,23 +50,23 @@ func TestPublishedSchemaAcceptsPolicies(t *testing.T) {
 	schema := publishedSchema(t)
 	rule := func(rule string) string { return head + "artifacts: {attestations: [" + rule + "]}" }
 	for name, content := range map[string]string{
-		"the fixture":              string(fixturestest.Read("policy-production.yml")),
-		"nothing but the schema":   head,
-		"another address":          "_schema: https://docs.kosli.com/schemas/policy/v1",
-		"an address with a query":  "_schema: https://docs.kosli.com/v1?a=b#c",
-		"an address with a port":   "_schema: http://localhost:8080/v1",
-		"an empty mapping":         head + "artifacts: {}",
-		"empty rules":              head + "artifacts: {provenance: {}, trail-compliance: {exceptions: []}, attestations: []}",
-		"approvals of all":         rule("{type: pull_request, independent_approval: {approvers: 2, since_last_release: true}}"),
-		"an expression by its own": rule("{type: 'custom:my scan', if: {text: ' true '}, for_control: null}"),
-		"nulls":                    rule("{type: generic, if: null, for_control: null}"),
-		"a name of any type":       rule("{type: '*', name: scan}"),
-		"a type of any name":       rule("{type: junit, name: '*', must_be_compliant: false}"),
-		"four eyes":                rule("{type: pull_request, independent_approval: true}"),
-		"no four eyes":             rule("{type: junit, independent_approval: false}"),
-		"many eyes":                rule("{type: pull_request, independent_approval: {approvers: 20, machine_accounts: ['a|b']}}"),
-		"a decision":               rule("{type: decision, for_control: " + strings.Repeat("c", control.MaxIdentifier) + "}"),
-		"the longest custom type":  rule("{type: 'custom:" + strings.Repeat("c", 255) + "'}"),
+		"the fixture":                string(fixturestest.Read("policy-production.yml")),
+		"nothing but the schema":     head,
+		"another address":            "_schema: https://docs.kosli.com/schemas/policy/v1",
+		"an address with a query":    "_schema: https://docs.kosli.com/v1?a=b#c",
+		"an address with a port":     "_schema: http://localhost:8080/v1",
+		"an empty mapping":           head + "artifacts: {}",
+		"empty rules":                head + "artifacts: {provenance: {}, trail-compliance: {exceptions: []}, attestations: []}",
+		"approvals of all":           rule("{type: pull_request, independent_approval: {approvers: 2, since_last_release: true}}"),
+		"an expression in a mapping": rule("{type: 'custom:my scan', if: {text: ' true '}, for_control: null}"),
+		"nulls":                      rule("{type: generic, if: null, for_control: null}"),
+		"a name of any type":         rule("{type: '*', name: scan}"),
+		"a type of any name":         rule("{type: junit, name: '*', must_be_compliant: false}"),
+		"independent approval":       rule("{type: pull_request, independent_approval: true}"),
+		"no approval required":       rule("{type: junit, independent_approval: false}"),
+		"many approvers":             rule("{type: pull_request, independent_approval: {approvers: 20, machine_accounts: ['a|b']}}"),
+		"a decision":                 rule("{type: decision, for_control: " + strings.Repeat("c", control.MaxIdentifier) + "}"),
+		"the longest custom type":    rule("{type: 'custom:" + strings.Repeat("c", 255) + "'}"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			parsePolicy(t, content)
@@ -77,8 +77,7 @@ func TestPublishedSchemaAcceptsPolicies(t *testing.T) {
 	}
 }
 
-// What is wrong with the text of a condition is not a matter of structure, and so the schema
-// accepts it.
+// A JSON Schema cannot check the text of a condition, so the published one accepts any.
 func TestPublishedSchemaRefusesWhatTheGrammarRefuses(t *testing.T) {
 	schema := publishedSchema(t)
 	rule := func(rule string) string { return head + "artifacts: {attestations: [" + rule + "]}" }
@@ -112,12 +111,12 @@ func TestPublishedSchemaRefusesWhatTheGrammarRefuses(t *testing.T) {
 		"no type":                    rule("{name: scan}"),
 		"null type":                  rule("{type: null}"),
 		"type with a hyphen":         rule("{type: pull-request}"),
-		"type of answers":            rule("{type: 'system:decision'}"),
+		"stored type of decisions":   rule("{type: 'system:decision'}"),
 		"long custom type":           rule("{type: 'custom:" + strings.Repeat("c", 256) + "'}"),
 		"custom type of two lines":   rule(`{type: "custom:a\nb"}`),
 		"both wildcards":             rule("{type: '*', name: '*'}"),
 		"both wildcards by default":  rule("{type: '*'}"),
-		"exceptions of one":          rule("{type: snyk, exceptions: []}"),
+		"exceptions of a rule":       rule("{type: snyk, exceptions: []}"),
 		"empty name":                 rule("{type: snyk, name: ''}"),
 		"long name":                  rule("{type: snyk, name: " + strings.Repeat("n", 256) + "}"),
 		"number for a name":          rule("{type: snyk, name: 1}"),
@@ -131,12 +130,12 @@ func TestPublishedSchemaRefusesWhatTheGrammarRefuses(t *testing.T) {
 		"condition that is a bool":   rule("{type: snyk, if: true}"),
 		"condition in a list":        rule("{type: snyk, if: ['${{ true }}']}"),
 		"expression without text":    rule("{type: snyk, if: {}}"),
-		"expression of more":         rule("{type: snyk, if: {text: 'true', lang: x}}"),
-		"four eyes of tests":         rule("{type: junit, independent_approval: true}"),
-		"no other eyes":              rule("{type: pull_request, independent_approval: {approvers: 0}}"),
-		"half an eye":                rule("{type: pull_request, independent_approval: {approvers: 0.5}}"),
-		"eyes in a text":             rule("{type: pull_request, independent_approval: 'true'}"),
-		"eyes of more":               rule("{type: pull_request, independent_approval: {approver: 1}}"),
+		"expression with more keys":  rule("{type: snyk, if: {text: 'true', lang: x}}"),
+		"approval of tests":          rule("{type: junit, independent_approval: true}"),
+		"no approvers":               rule("{type: pull_request, independent_approval: {approvers: 0}}"),
+		"half an approver":           rule("{type: pull_request, independent_approval: {approvers: 0.5}}"),
+		"approval as a text":         rule("{type: pull_request, independent_approval: 'true'}"),
+		"approval with other keys":   rule("{type: pull_request, independent_approval: {approver: 1}}"),
 		"an account for a list":      rule("{type: pull_request, independent_approval: {machine_accounts: x}}"),
 		"empty expression":           rule("{type: snyk, if: {text: ''}}"),
 	} {

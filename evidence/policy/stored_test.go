@@ -18,15 +18,15 @@ func TestEventsOfAPolicyAreInTheOrderOfTime(t *testing.T) {
 	if head.Description != "" || head.LastModifiedAt != 40 || head.CreatedAt != 10 {
 		t.Errorf("the head is %+v", head)
 	}
-	var told []string
+	var texts []string
 	for _, event := range head.Events([]policy.Version{
 		{Version: 1, CreatedBy: "ann", CreatedAt: 10}, {Version: 2, CreatedBy: "bob", CreatedAt: 30},
 	}) {
-		told = append(told, fmt.Sprint(event.Type, " ", event.Version, " ", event.By, " ", event.At))
+		texts = append(texts, fmt.Sprint(event.Type, " ", event.Version, " ", event.By, " ", event.At))
 	}
 	want := []string{"policy_created 1 ann 10", "metadata_update 0 ann 20", "new_version 2 bob 30", "metadata_update 0 bob 40"}
-	if !slices.Equal(told, want) {
-		t.Errorf("the events are %q", told)
+	if !slices.Equal(texts, want) {
+		t.Errorf("the events are %q", texts)
 	}
 }
 

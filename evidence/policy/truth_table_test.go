@@ -13,8 +13,8 @@ import (
 
 const truthTable = "testdata/truth_table.md"
 
-// TestTruthTable evaluates each row of evidence/policy/testdata/truth_table.md. With ATTESTRY_TEST_UPDATE
-// set it writes what it finds into the last three columns, for a person to check.
+// TestTruthTable evaluates each row of testdata/truth_table.md. With ATTESTRY_TEST_UPDATE set it writes the last three
+// columns, for a person to check.
 func TestTruthTable(t *testing.T) {
 	content, err := os.ReadFile(truthTable)
 	if err != nil {
@@ -86,9 +86,9 @@ func parsePolicy(t *testing.T, content string) policy.Policy {
 	return parsed
 }
 
-// parseFacts reads what the table says of an artifact: its flows, separated by semicolons,
-// each as flow/trail, its status, its tags, its attestations as name:type+ or name:type-,
-// and missing ones as name?; a decision as control=name+ or control=name- and a place.
+// parseFacts parses the description of an artifact: its flows, separated by semicolons, each as flow/trail, its status,
+// its tags, its attestations as name:type+ or name:type-, and missing ones as name?; a decision as control=name+ or
+// control=name- and the flow/trail.
 func parseFacts(t *testing.T, text string) policy.Facts {
 	t.Helper()
 	facts := policy.Facts{Name: "app", Fingerprint: "f1", Decisions: map[string]policy.Decision{}}

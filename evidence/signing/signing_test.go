@@ -31,7 +31,7 @@ func block(kind string, content []byte) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: content}))
 }
 
-// verifies reads an envelope as DSSE says, without the package.
+// verifies checks an envelope as DSSE specifies it, without the package under test.
 func verifies(t *testing.T, publicKey string, envelope []byte) bool {
 	t.Helper()
 	var read struct {
@@ -99,10 +99,10 @@ func TestKeysAreReadInBothForms(t *testing.T) {
 	public := block("PUBLIC KEY", must[[]byte](t)(x509.MarshalPKIXPublicKey(private.Public())))
 	sec1 := block("EC PRIVATE KEY", must[[]byte](t)(x509.MarshalECPrivateKey(private)))
 	for name, content := range map[string]string{
-		"PKCS#8":                   block("PRIVATE KEY", must[[]byte](t)(x509.MarshalPKCS8PrivateKey(private))),
-		"SEC 1":                    sec1,
-		"behind the curve's name":  block("EC PARAMETERS", []byte{6, 8, 42, 134, 72, 206, 61, 3, 1, 7}) + sec1,
-		"behind text and a public": "my key\n" + public + sec1,
+		"PKCS#8":                      block("PRIVATE KEY", must[[]byte](t)(x509.MarshalPKCS8PrivateKey(private))),
+		"SEC 1":                       sec1,
+		"after the curve's name":      block("EC PARAMETERS", []byte{6, 8, 42, 134, 72, 206, 61, 3, 1, 7}) + sec1,
+		"after text and a public key": "my key\n" + public + sec1,
 	} {
 		t.Run(name, func(t *testing.T) {
 			key, err := signing.ParseKey([]byte(content))

@@ -38,7 +38,7 @@ func TestDiffAnnotates(t *testing.T) {
 	}
 }
 
-func TestDiffOfWhatIsAlikeIsEmpty(t *testing.T) {
+func TestDiffOfEqualArtifactsIsEmpty(t *testing.T) {
 	artifacts := artifactsNamed(40, "a")
 	if changes := Diff(artifacts, artifacts); len(changes) != 0 {
 		t.Errorf("%d changes", len(changes))
@@ -65,9 +65,8 @@ func TestEventsFollowTheOrderOfAppearance(t *testing.T) {
 	}
 }
 
-// TestChangesTellWhenFlowsLearnOfWhatRuns compares artifacts that no flow had known
-// before, whatever else happens to them.
-func TestChangesTellWhenFlowsLearnOfWhatRuns(t *testing.T) {
+// TestChangesMarkArtifactsThatAFlowLearnedOf compares artifacts that no flow knew before, whatever else changes.
+func TestChangesMarkArtifactsThatAFlowLearnedOf(t *testing.T) {
 	yes := true
 	known := []Origin{{}}
 	for what, c := range map[string]struct {

@@ -15,36 +15,36 @@ func TestSnapshotsAreComparedByFingerprint(t *testing.T) {
 	got := Compare(
 		[]Artifact{running("a", 1), running("b", 2), running("c", 3), running("e", 1)},
 		[]Artifact{running("b", 2), running("c", 4), running("d", 1)})
-	if told := tell(got); told != "first [a1 e1] second [d1] changed [c3-4] same [b2-2]" {
-		t.Errorf("got %s", told)
+	if summary := summaryOf(got); summary != "first [a1 e1] second [d1] changed [c3-4] same [b2-2]" {
+		t.Errorf("got %s", summary)
 	}
-	if told := tell(Compare(nil, []Artifact{running("a", 1)})); told != "first [] second [a1] changed [] same []" {
-		t.Errorf("with nothing: %s", told)
+	if summary := summaryOf(Compare(nil, []Artifact{running("a", 1)})); summary != "first [] second [a1] changed [] same []" {
+		t.Errorf("with nothing: %s", summary)
 	}
 }
 
-// tell writes a comparison in order of fingerprints.
-func tell(c Comparison) string {
+// summaryOf writes a comparison in the order of fingerprints.
+func summaryOf(c Comparison) string {
 	one := func(artifacts []Artifact) []string {
-		var told []string
+		var summary []string
 		for _, a := range artifacts {
-			told = append(told, fmt.Sprintf("%s%d", a.Fingerprint, a.Instances()))
+			summary = append(summary, fmt.Sprintf("%s%d", a.Fingerprint, a.Instances()))
 		}
-		slices.Sort(told)
-		return told
+		slices.Sort(summary)
+		return summary
 	}
 	both := func(pairs []Pair) []string {
-		var told []string
+		var summary []string
 		for _, p := range pairs {
-			told = append(told, fmt.Sprintf("%s%d-%d", p.First.Fingerprint, p.First.Instances(), p.Second.Instances()))
+			summary = append(summary, fmt.Sprintf("%s%d-%d", p.First.Fingerprint, p.First.Instances(), p.Second.Instances()))
 		}
-		slices.Sort(told)
-		return told
+		slices.Sort(summary)
+		return summary
 	}
 	return fmt.Sprintf("first %v second %v changed %v same %v", one(c.OnlyFirst), one(c.OnlySecond), both(c.Changed), both(c.Same))
 }
 
-// TestTreesCompareLikeLists changes some artifacts of many in every way.
+// TestTreesCompareLikeLists removes, adds and scales some of many artifacts.
 func TestTreesCompareLikeLists(t *testing.T) {
 	for _, n := range []int{0, 1, 40, 3_000} {
 		first := artifactsNamed(n, "a")
@@ -64,8 +64,8 @@ func TestTreesCompareLikeLists(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := Compare(first, second); tell(got) != tell(want) {
-			t.Errorf("%d artifacts: the trees differ by\n%s, the lists by\n%s", n, tell(got), tell(want))
+		if want := Compare(first, second); summaryOf(got) != summaryOf(want) {
+			t.Errorf("%d artifacts: the trees differ by\n%s, the lists by\n%s", n, summaryOf(got), summaryOf(want))
 		}
 		if calls > 4 {
 			t.Errorf("%d artifacts: comparing took %d fetches", n, calls)
@@ -82,7 +82,7 @@ func TestSharedChunksAreNotFetched(t *testing.T) {
 	}
 }
 
-func TestComparingFailsWithAChunkThatIsNotThere(t *testing.T) {
+func TestComparingFailsIfAChunkIsMissing(t *testing.T) {
 	tree := new(Tree).Next(artifactsNamed(50, "a"))
 	broken := errors.New("away")
 	if _, err := CompareTree("other", &tree, func([]string) ([]Chunk, error) { return nil, broken }); !errors.Is(err, broken) {

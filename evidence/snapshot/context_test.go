@@ -39,7 +39,7 @@ func TestContextIsThatOfTheYoungestInstance(t *testing.T) {
 	}
 }
 
-func TestContextsAloneLeaveTheDigestAsItIs(t *testing.T) {
+func TestContextsDoNotChangeTheDigest(t *testing.T) {
 	before := Canonical(evidence.ECS, []Instance{task("web:1", fingerprint("web"), 1, "first")})
 	after := Canonical(evidence.ECS, []Instance{task("web:1", fingerprint("web"), 2, "second")})
 	if before.Digest() != after.Digest() {
@@ -47,7 +47,7 @@ func TestContextsAloneLeaveTheDigestAsItIs(t *testing.T) {
 	}
 }
 
-func TestUnknownDigestsTakeOverWhatRunsUnderTheirName(t *testing.T) {
+func TestUnknownDigestsResolveToWhatRunsUnderTheirName(t *testing.T) {
 	const a, b = "a", "b"
 	running := func(name, digest string, at int64) Artifact {
 		return Artifact{Reported: Reported{Name: name, Fingerprint: fingerprint(digest), CreatedAt: []int64{at}}}
@@ -55,14 +55,14 @@ func TestUnknownDigestsTakeOverWhatRunsUnderTheirName(t *testing.T) {
 	for what, c := range map[string]struct {
 		before    []Artifact
 		instances []Instance
-		// want tells digest and number of instances, sorted.
+		// want has the digest and the number of instances of each artifact, sorted.
 		want []string
 	}{
 		"nothing is known":             {nil, []Instance{task("web", "", 1, "t")}, nil},
 		"another name is known":        {[]Artifact{running("api", a, 1)}, []Instance{task("web", "", 1, "t")}, nil},
 		"known":                        {[]Artifact{running("web", a, 1)}, []Instance{task("web", "", 1, "t")}, []string{"a 1"}},
-		"of two the youngest":          {[]Artifact{running("web", a, 2), running("web", b, 1)}, []Instance{task("web", "", 1, "t")}, []string{"a 1"}},
-		"of two the youngest, swapped": {[]Artifact{running("web", a, 1), running("web", b, 2)}, []Instance{task("web", "", 1, "t")}, []string{"b 1"}},
+		"the youngest of two":          {[]Artifact{running("web", a, 2), running("web", b, 1)}, []Instance{task("web", "", 1, "t")}, []string{"a 1"}},
+		"the youngest of two, swapped": {[]Artifact{running("web", a, 1), running("web", b, 2)}, []Instance{task("web", "", 1, "t")}, []string{"b 1"}},
 		"two names": {[]Artifact{running("web", a, 1), running("api", b, 1)},
 			[]Instance{task("web", "", 1, "t"), task("api", "", 1, "t")}, []string{"a 1", "b 1"}},
 		"two instances": {[]Artifact{running("web", a, 1)}, []Instance{task("web", "", 1, "t"), task("web", "", 2, "u")}, []string{"a 2"}},
@@ -75,7 +75,7 @@ func TestUnknownDigestsTakeOverWhatRunsUnderTheirName(t *testing.T) {
 		"three of two": {[]Artifact{running("web", a, 2), {Reported: Reported{Name: "web", Fingerprint: fingerprint(b), CreatedAt: []int64{1}}, Since: 1}},
 			[]Instance{task("web", "", 1, "t"), task("web", "", 2, "u"), task("web", "", 3, "v")}, []string{"a 1", "b 2"}},
 		"new beside a known one": {nil, []Instance{task("web", "", 1, "t"), task("web", fingerprint(b), 2, "u")}, []string{"b 2"}},
-		"of two that are known the youngest now": {[]Artifact{running("web", a, 9), running("web", b, 8)},
+		"the youngest now of two that are known": {[]Artifact{running("web", a, 9), running("web", b, 8)},
 			[]Instance{task("web", "", 1, "t"), task("web", fingerprint(a), 2, "u"), task("web", fingerprint(b), 3, "u")}, []string{"a 1", "b 2"}},
 		"under its second name": {[]Artifact{{Reported: Reported{Name: "api", Names: []string{"api", "web"}, Fingerprint: fingerprint(a), CreatedAt: []int64{1}}}},
 			[]Instance{task("web", "", 1, "t")}, []string{"a 1"}},
@@ -112,9 +112,8 @@ func TestResolvedReportsAreSortedAndHaveEachFingerprintOnce(t *testing.T) {
 	}
 }
 
-// TestReportComesToTheSameWhenItIsRepeated resolves reports against what ran before
-// them, and then against what they have made.
-func TestReportComesToTheSameWhenItIsRepeated(t *testing.T) {
+// TestRepeatedReportHasTheSameResult resolves reports against what ran before, and then against their own result.
+func TestRepeatedReportHasTheSameResult(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	instances := func() []Instance {
 		var all []Instance

@@ -8,13 +8,13 @@ import (
 	"attestry/evidence/policy"
 )
 
-// decided is what an environment is after reports that were decided one after the other.
+// decided is an environment and its reports, decided one after the other.
 type decided struct {
 	head Head
 	tree Tree
 }
 
-// input is a report of files in a number of instances each, in a generation.
+// input returns a report of files, with a number of instances each, in a generation.
 func (d *decided) input(generation string, instances int, files ...string) *Input {
 	var all []Instance
 	for _, file := range files {
@@ -35,7 +35,7 @@ func (d *decided) input(generation string, instances int, files ...string) *Inpu
 	return in
 }
 
-// decide decides about a report and applies the result.
+// decide decides a report and applies the result.
 func (d *decided) decide(t *testing.T, in *Input) Result {
 	t.Helper()
 	result, err := Decide(in)
@@ -64,7 +64,7 @@ func TestFirstReportMakesASnapshotWithItsEffects(t *testing.T) {
 	if len(e.Exited) != 0 || len(e.FirstSeen) != 2 || len(e.Events) != 2 || len(e.Successions) != 1 || len(e.TrailEvents) != 1 {
 		t.Errorf("the effects are %+v", e)
 	}
-	// The artifact that a flow knows is a deployment as such and one of its repository.
+	// The artifact with an origin has a deployment of its own and one for its repository.
 	if len(e.Deployments) != 3 || len(e.ByRepo) != 1 || e.ByRepo[0].Repo != "repo" || e.ByRepo[0].Snapshot != 1 {
 		t.Errorf("the deployments are %+v, those by repository %+v", e.Deployments, e.ByRepo)
 	}
@@ -142,9 +142,9 @@ func TestEvaluationOfAnEnvironmentWithoutSnapshotsChangesNothing(t *testing.T) {
 	}
 }
 
-// TestFactsAreReadOfWhatMayBeEvaluatedOtherwise has one artifact that runs on, one that runs on
-// under another name, and one that starts.
-func TestFactsAreReadOfWhatMayBeEvaluatedOtherwise(t *testing.T) {
+// TestOnlyArtifactsWhoseVerdictMayDifferAreEvaluated has one artifact that continues to run, one that does so under
+// another name, and one that starts.
+func TestOnlyArtifactsWhoseVerdictMayDifferAreEvaluated(t *testing.T) {
 	app, web, fresh := fingerprint("app"), fingerprint("web"), fingerprint("new")
 	one := []policy.Reference{{ID: "p", Version: 1}}
 	for what, c := range map[string]struct {
@@ -189,7 +189,7 @@ func TestExitedArtifactLeavesTheRunningSet(t *testing.T) {
 	}
 }
 
-// TestAdoptedSnapshotEndsTheScalingOfAnotherReport has a worker that did not write the head.
+// TestAdoptedSnapshotEndsTheScalingOfAnotherReport has a head that was not written with the snapshot.
 func TestAdoptedSnapshotEndsTheScalingOfAnotherReport(t *testing.T) {
 	head := Head{Last: 1, Digest: "a", Scaled: 2, Processed: 2}
 	same := head

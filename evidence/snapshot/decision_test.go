@@ -23,8 +23,8 @@ func parsePolicies(t testing.TB, contents ...string) []policy.Applied {
 	return applied
 }
 
-// artifactFacts are those of an artifact that flows know, with attestations 0 to n-1, of which
-// all are compliant but the failing one.
+// artifactFacts are the facts of an artifact that flows know. Each flow has the attestations 0 to n-1, all compliant
+// but the failing one.
 func artifactFacts(flows, attestations, failing int) *policy.Facts {
 	facts := &policy.Facts{Name: "app", Fingerprint: fingerprint("app")}
 	for flow := range flows {
@@ -39,7 +39,7 @@ func artifactFacts(flows, attestations, failing int) *policy.Facts {
 	return facts
 }
 
-func TestDecisionsKeepOutcomesAndWhatDecidedFailures(t *testing.T) {
+func TestDecisionsKeepOutcomesAndTheAttestationsOfFailures(t *testing.T) {
 	applied := parsePolicies(t, `  provenance: {required: true}
   attestations:
     - {type: generic, name: check-0}
@@ -84,7 +84,7 @@ func TestDecisionsStaySmall(t *testing.T) {
 	if len(decision.Rules) > 2*maxRulesSize || len(decision.Reasons) > maxReasons {
 		t.Errorf("%d letters, %d reasons", len(decision.Rules), len(decision.Reasons))
 	}
-	// What is cut fails closed.
+	// Rules of which something was cut keep their verdicts.
 	kept := decision.Evaluation(500)
 	if decision.Compliant() || len(kept) != len(evaluation) {
 		t.Fatalf("compliant %t, %d rules", decision.Compliant(), len(kept))

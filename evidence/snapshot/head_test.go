@@ -17,7 +17,7 @@ func TestVerdictOfFollowsTheReport(t *testing.T) {
 	}
 }
 
-func TestSettleTwiceChangesNothing(t *testing.T) {
+func TestMarkingAReportProcessedTwiceChangesNothing(t *testing.T) {
 	var head Head
 	head.MarkProcessed(2, Outcome{Snapshot: 1})
 	head.MarkProcessed(2, Outcome{Snapshot: 9})

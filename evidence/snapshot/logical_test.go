@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// described shows what of a logical snapshot follows from the one before it.
+// described shows the members of a logical snapshot that depend on its predecessor.
 func described(s *Snapshot) string {
 	text := fmt.Sprintf("#%d at %.6f, %s, %d events behind %d:", s.Number, s.Timestamp, encode(s.State), s.Events, s.EventsBefore)
 	for _, member := range s.Members {
@@ -54,7 +54,7 @@ func TestLogicalSnapshotsFollowEachOther(t *testing.T) {
 	}
 }
 
-func TestMembersAreComparedWhateverTheirOrder(t *testing.T) {
+func TestMembersAreComparedInAnyOrder(t *testing.T) {
 	s := Snapshot{Members: []Member{{Environment: "one"}, {Environment: "two"}}}
 	for name, c := range map[string]struct {
 		ids  []string
@@ -75,7 +75,7 @@ func TestMembersAreComparedWhateverTheirOrder(t *testing.T) {
 	}
 }
 
-func TestEventsOfAMemberAreToldByTheLogicalNumber(t *testing.T) {
+func TestEventsOfAMemberGetTheNumbersOfTheLogicalSnapshot(t *testing.T) {
 	yes := true
 	s := Snapshot{
 		Environment: "all", Number: 9, Timestamp: 500, EventsBefore: 100, Events: 2, State: &yes,

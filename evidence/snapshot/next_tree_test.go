@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestNextTreeIsTheOneThatWouldBeCutAnew changes some artifacts of a tree in any way.
-func TestNextTreeIsTheOneThatWouldBeCutAnew(t *testing.T) {
+// TestNextTreeEqualsANewTree changes some artifacts of a tree in any way.
+func TestNextTreeEqualsANewTree(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for round := range 200 {
 		before := artifactsNamed(1+random.IntN(300), "a")
@@ -23,8 +23,8 @@ func TestNextTreeIsTheOneThatWouldBeCutAnew(t *testing.T) {
 	}
 }
 
-// TestNextTreeSeesADifferenceInAnyMember changes one member of one artifact.
-func TestNextTreeSeesADifferenceInAnyMember(t *testing.T) {
+// TestNextTreeDetectsADifferenceInAnyMember changes one member of one artifact.
+func TestNextTreeDetectsADifferenceInAnyMember(t *testing.T) {
 	verdict := true
 	for i, change := range []func(*Artifact){
 		func(a *Artifact) { a.Name += "x" },

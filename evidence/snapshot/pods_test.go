@@ -12,7 +12,7 @@ import (
 
 func podNames(pods map[string]Pod) []string { return slices.Sorted(maps.Keys(pods)) }
 
-func TestCanonicalLeavesItsInstancesInOrder(t *testing.T) {
+func TestCanonicalDoesNotReorderItsInstances(t *testing.T) {
 	instances := []Instance{pod("b", "n", "web:1", 1), pod("a", "n", "web:1", 2)}
 	Canonical(evidence.K8S, instances)
 	if instances[0].Pod != "b" {
@@ -20,7 +20,7 @@ func TestCanonicalLeavesItsInstancesInOrder(t *testing.T) {
 	}
 }
 
-func TestPodsOfOneNameAreAllKeptWhenNamesOfAnImageUnite(t *testing.T) {
+func TestPodsOfOneNameAreAllKeptWhenNamesOfAnImageAreMerged(t *testing.T) {
 	same := fingerprint("image")
 	tagged := func(image, namespace string) Instance {
 		return Instance{
@@ -39,9 +39,9 @@ func TestPodsOfOneNameAreAllKeptWhenNamesOfAnImageUnite(t *testing.T) {
 	}
 }
 
-// TestManyNamesOfOneImageAreUnitedInOneGo pins by the memory taken, which does not
-// depend on the machine's speed, that the work does not grow with the square.
-func TestManyNamesOfOneImageAreUnitedInOneGo(t *testing.T) {
+// TestMergingManyNamesOfOneImageTakesLinearMemory measures memory, which does not depend on the speed of the machine.
+// It must not grow quadratically.
+func TestMergingManyNamesOfOneImageTakesLinearMemory(t *testing.T) {
 	const names = 20_000
 	digests := make(map[string]string, names)
 	for i := range names {
@@ -55,8 +55,8 @@ func TestManyNamesOfOneImageAreUnitedInOneGo(t *testing.T) {
 	if len(grouped) != 1 || len(grouped[0].CreatedAt) != names {
 		t.Fatalf("%d artifacts", len(grouped))
 	}
-	taken := after.TotalAlloc - before.TotalAlloc
-	if most := uint64(64 << 20); taken > most {
-		t.Errorf("%d bytes taken for %d names", taken, names)
+	allocated := after.TotalAlloc - before.TotalAlloc
+	if most := uint64(64 << 20); allocated > most {
+		t.Errorf("%d bytes taken for %d names", allocated, names)
 	}
 }

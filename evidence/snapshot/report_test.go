@@ -63,7 +63,7 @@ func TestCanonicalDoesNotDependOnTheOrderOfInstances(t *testing.T) {
 	}
 }
 
-func TestDigestIgnoresRestartsAndSeesEverythingElse(t *testing.T) {
+func TestDigestIgnoresOnlyRestarts(t *testing.T) {
 	base := []Instance{pod("a", "n", "api:1", 1), pod("b", "n", "api:1", 2)}
 	digest := func(instances ...Instance) string {
 		report := Canonical(evidence.K8S, instances)
@@ -95,7 +95,7 @@ func TestDigestCannotBeForgedByNames(t *testing.T) {
 	}
 }
 
-func TestFingerprintsUniteNames(t *testing.T) {
+func TestFingerprintsMergeNames(t *testing.T) {
 	same := fingerprint("image")
 	report := Canonical(evidence.Docker, []Instance{
 		{Digests: map[string]string{"web:latest": same}, CreatedAt: 5},

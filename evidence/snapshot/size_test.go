@@ -10,7 +10,7 @@ import (
 	"attestry/evidence"
 )
 
-// pods is a report of n pods that all run the given images.
+// pods returns a report of n pods that all run the given images.
 func pods(n int, context Pod, images ...string) Report {
 	instances := make([]Instance, 0, n)
 	for i := range n {
@@ -23,7 +23,7 @@ func pods(n int, context Pod, images ...string) Report {
 	return Canonical(evidence.K8S, instances)
 }
 
-// files are instances with the shortest names there are.
+// files returns instances with the shortest possible names.
 func files(n int) []Instance {
 	instances := make([]Instance, 0, n)
 	for i := range n {
@@ -45,15 +45,15 @@ var ordinary = Pod{Namespace: "production", Owners: []Owner{{
 	APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "service-7d9f8b6c5d", UID: "0b7a1f6e-4c6f-4b7e-9a6e-1f2d3c4b5a69",
 }}}
 
-func TestReportThatSwellsIsRefused(t *testing.T) {
+func TestReportThatBecomesTooLargeIsRefused(t *testing.T) {
 	fat := Pod{Namespace: strings.Repeat("x", 1<<20)}
 	escaped := Pod{Namespace: strings.Repeat("<", MaxArtifactSize/5)}
 	for name, report := range map[string]Report{
-		"many images in a pod that tells much": pods(1, fat, imagesNamed(100)...),
-		"an image in too many pods":            pods(60_000, ordinary, "image"),
-		"text that swells when it is escaped":  pods(1, escaped, "image"),
-		"an image of many names in many pods":  Canonical(evidence.K8S, manyNames()),
-		"a name without end":                   Canonical(evidence.Server, []Instance{{Digests: map[string]string{strings.Repeat("x", MaxArtifactSize+1): fingerprint("x")}}}),
+		"many images in a pod with a large context": pods(1, fat, imagesNamed(100)...),
+		"an image in too many pods":                 pods(60_000, ordinary, "image"),
+		"text that grows when it is escaped":        pods(1, escaped, "image"),
+		"an image of many names in many pods":       Canonical(evidence.K8S, manyNames()),
+		"a very long name":                          Canonical(evidence.Server, []Instance{{Digests: map[string]string{strings.Repeat("x", MaxArtifactSize+1): fingerprint("x")}}}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := report.Size(); evidence.CodeOf(err) != evidence.TooLarge {
@@ -63,8 +63,7 @@ func TestReportThatSwellsIsRefused(t *testing.T) {
 	}
 }
 
-// manyNames are pods that run one image, under a name for each few of them: none of
-// the names is in too many.
+// manyNames returns pods that run one image under ten names, none of which is in too many pods.
 func manyNames() []Instance {
 	var instances []Instance
 	for i := range 60_000 {
@@ -75,9 +74,8 @@ func manyNames() []Instance {
 	return instances
 }
 
-// TestArtifactThatManyFlowsKnowFitsIntoADocument takes the largest artifact that a
-// report may have, and 300 flows which told of its commit, and of its predecessor's,
-// in text that swells when it is escaped.
+// TestArtifactThatManyFlowsKnowFitsIntoADocument has the largest artifact of a report, and 300 flows with its commit
+// and its predecessor's. Their text grows when it is escaped.
 func TestArtifactThatManyFlowsKnowFitsIntoADocument(t *testing.T) {
 	const flows, limit = 300, 15 << 20
 	long := strings.Repeat("<", 1<<20)
@@ -113,8 +111,7 @@ func TestLargeClustersAreNotRefused(t *testing.T) {
 	}
 }
 
-// evaluated judges a report where nothing ran before and each flow knows everything
-// it can.
+// evaluated evaluates a first report, with origins that have all members.
 func evaluated(report *Report) []Artifact {
 	images := report.Fingerprints()
 	origin := evidence.Origin{
@@ -143,7 +140,7 @@ func evaluated(report *Report) []Artifact {
 }
 
 func TestSizeIsNeverLessThanTheEncoding(t *testing.T) {
-	odd := Pod{Namespace: "\"\\<>&\t\x01\u2028é", CreatedAt: -1 << 63, Owners: ordinary.Owners}
+	odd := Pod{Namespace: "\"\\<>&\t\x01\u2028é", CreatedAt: -1 << 63, Owners: slices.Clone(ordinary.Owners)}
 	yes := true
 	odd.Owners[0].Controller, odd.Owners[0].BlockOwnerDeletion = &yes, &yes
 	for _, report := range []Report{pods(3, odd, "a<b", "\u2029"), pods(50, ordinary, imagesNamed(3)...), pods(0, odd)} {
@@ -155,7 +152,7 @@ func TestSizeIsNeverLessThanTheEncoding(t *testing.T) {
 	}
 }
 
-// TestChunksStaySmallHoweverManyPods cuts artifacts that run in many pods.
+// TestChunksStaySmallHoweverManyPods makes trees of artifacts that run in many pods.
 func TestChunksStaySmallHoweverManyPods(t *testing.T) {
 	report := pods(200, ordinary, imagesNamed(60)...)
 	artifacts := evaluated(&report)
@@ -169,7 +166,7 @@ func TestChunksStaySmallHoweverManyPods(t *testing.T) {
 	}
 }
 
-func TestChangesHangOnATreeWhenTheyAreManyOrLarge(t *testing.T) {
+func TestManyOrLargeChangesAreNotInline(t *testing.T) {
 	few := artifactsNamed(MaxInlineChanges, "a")
 	if !Inline(Diff(few, nil)) {
 		t.Error("few small changes are not inline")

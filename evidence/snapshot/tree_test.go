@@ -36,7 +36,7 @@ func countingFetch(tree Tree, calls *int) Fetch {
 	}
 }
 
-func TestTreeGivesBackWhatWasCut(t *testing.T) {
+func TestTreeLoadsTheArtifactsItWasMadeFrom(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 31, 128, 129, 1_000, 10_000} {
 		artifacts := artifactsNamed(n, "a")
 		tree := new(Tree).Next(artifacts)
@@ -79,7 +79,7 @@ func TestOneReplacedArtifactMakesFewChunks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Two leaves, and at each of at most four levels above what hangs on them.
+		// Two leaves, and at most two chunks on each of at most four levels above.
 		if len(difference.Chunks) > 10 {
 			t.Errorf("%d artifacts, one replaced: %d new chunks", n, len(difference.Chunks))
 		}
@@ -109,8 +109,7 @@ func TestCompareFindsExactlyWhatDiffers(t *testing.T) {
 	}
 }
 
-// assertComplete checks that the chunks known before and the new ones together
-// hold the whole latter tree.
+// assertComplete checks that the earlier chunks and the new ones together hold the whole latter tree.
 func assertComplete(t *testing.T, former, latter Tree, difference Difference) {
 	t.Helper()
 	for id := range latter.Chunks {

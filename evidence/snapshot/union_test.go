@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestUnionAddsUpWhatRunsInSeveralMembers(t *testing.T) {
+func TestUnionAddsUpTheInstancesOfItsMembers(t *testing.T) {
 	yes, no := true, false
 	one := func(name string, verdict *bool, at ...int64) Artifact {
 		return Artifact{Reported: Reported{Fingerprint: fingerprint("x"), Name: name, CreatedAt: at}, Compliant: verdict, StartedAt: float64(at[0]), FirstAt: float64(at[0])}
@@ -17,12 +17,12 @@ func TestUnionAddsUpWhatRunsInSeveralMembers(t *testing.T) {
 		members [][]Artifact
 		want    string
 	}{
-		"no members":         {nil, "[]"},
-		"empty members":      {[][]Artifact{nil, {}}, "[]"},
-		"one":                {[][]Artifact{nil, {one("a", &yes, 5, 6)}}, "[a [5 6] true 5]"},
-		"two":                {[][]Artifact{{one("b", &yes, 5, 7)}, {one("a", &yes, 6)}}, "[b [5 6 7] true 5]"},
-		"one is not":         {[][]Artifact{{one("a", &yes, 5)}, {one("a", &no, 4)}, {one("a", nil, 4)}}, "[a [4 4 5] false 4]"},
-		"of one nobody says": {[][]Artifact{{one("a", nil, 5)}, {one("a", &yes, 5)}}, "[a [5 5] null 5]"},
+		"no members":           {nil, "[]"},
+		"empty members":        {[][]Artifact{nil, {}}, "[]"},
+		"one":                  {[][]Artifact{nil, {one("a", &yes, 5, 6)}}, "[a [5 6] true 5]"},
+		"two":                  {[][]Artifact{{one("b", &yes, 5, 7)}, {one("a", &yes, 6)}}, "[b [5 6 7] true 5]"},
+		"one is not compliant": {[][]Artifact{{one("a", &yes, 5)}, {one("a", &no, 4)}, {one("a", nil, 4)}}, "[a [4 4 5] false 4]"},
+		"one has no verdict":   {[][]Artifact{{one("a", nil, 5)}, {one("a", &yes, 5)}}, "[a [5 5] null 5]"},
 	} {
 		got := []string{}
 		for _, artifact := range Union(c.members) {
@@ -34,8 +34,7 @@ func TestUnionAddsUpWhatRunsInSeveralMembers(t *testing.T) {
 	}
 }
 
-// TestUnionHasEveryInstanceOnce unites random members, and counts and sorts all that
-// runs in them.
+// TestUnionHasEveryInstanceOnce compares the union of random members with all instances and pods of the members.
 func TestUnionHasEveryInstanceOnce(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 500 {

@@ -46,7 +46,7 @@ trail:
 	}
 }
 
-func TestParseTakesEveryBuiltInType(t *testing.T) {
+func TestParseAcceptsEveryBuiltInType(t *testing.T) {
 	for _, kind := range []string{"generic", "junit", "snyk", "pull_request", "jira", "sonar", "decision", "custom:a b", "'*'"} {
 		content := "trail: {attestations: [{name: a, type: " + kind + "}]}"
 		if _, err := template.Parse([]byte(content)); err != nil {
@@ -55,13 +55,13 @@ func TestParseTakesEveryBuiltInType(t *testing.T) {
 	}
 }
 
-func TestParseTakesIndependentApproval(t *testing.T) {
+func TestParseReadsIndependentApproval(t *testing.T) {
 	parsed, err := template.Parse([]byte("trail: {attestations: [{name: a, type: pull_request, independent_approval: {approvers: 2, machine_accounts: ['robot-.*']}}]}"))
 	if err != nil || !parsed.FourEyes() {
 		t.Fatalf("parsed %+v, %v", parsed, err)
 	}
-	if asked := parsed.Trail.Attestations[0].Independent; asked.Approvers != 2 || !asked.Exempts("robot-7") || asked.Exempts("svc_deploy") {
-		t.Errorf("it asks for %+v", asked)
+	if rule := parsed.Trail.Attestations[0].Independent; rule.Approvers != 2 || !rule.Exempts("robot-7") || rule.Exempts("svc_deploy") {
+		t.Errorf("it asks for %+v", rule)
 	}
 	for name, c := range map[string]struct{ rule, says string }{
 		"another type":      {"type: junit, independent_approval: true", "needs the type 'pull_request'"},
@@ -86,7 +86,7 @@ func TestParseTakesIndependentApproval(t *testing.T) {
 	}
 }
 
-func TestParseGivesEmptyListsForWhatIsLeftOut(t *testing.T) {
+func TestParseGivesEmptyListsForOmittedParts(t *testing.T) {
 	for _, content := range []string{"version: 1\n", "trail: null", "{}", "trail: {}", "version: 1\ntrail:\n  artifacts: []\n", "%YAML 1.1\n---\nversion: 1\n", "%YAML 1.2\n---\nversion: 1\n", "\uFEFF# of YAML 1.2\n\n%YAML  1.2 # so\n--- {version: 1}\n...\n", "\uFEFFversion: 1\n", "? version\n: 1\n"} {
 		parsed, err := template.Parse([]byte(content))
 		if err != nil {
@@ -99,7 +99,7 @@ func TestParseGivesEmptyListsForWhatIsLeftOut(t *testing.T) {
 	}
 }
 
-func TestParseTakesNamesThatLookLikeOtherScalars(t *testing.T) {
+func TestParseAcceptsNamesThatLookLikeOtherScalars(t *testing.T) {
 	for _, name := range []string{
 		"08", "09", "1e3", "1e-3", "-1e5", "1_e3", "12E4", "12e", "0x", "2026-01-31", "on", "yes",
 		strings.Repeat("9", 29), strings.Repeat("n", 255),
@@ -210,7 +210,7 @@ func TestParseCountsAllFindingsAndShowsTheFirst(t *testing.T) {
 	}
 }
 
-func TestParseBoundsWhatAFindingRepeats(t *testing.T) {
+func TestParseBoundsTheInputThatAFindingRepeats(t *testing.T) {
 	size := template.MaxSize
 	if testing.Short() {
 		size /= 8
@@ -234,7 +234,7 @@ func TestParseBoundsWhatAFindingRepeats(t *testing.T) {
 	}
 }
 
-// hostile are files of about a size that cost a careless parser dearly.
+// hostile returns files of about this size that are expensive for a careless parser.
 func hostile(size int) map[string]string {
 	fill := func(text string) string { return strings.Repeat(text, size/len(text)) }
 	numbered := func(format string) string {
@@ -313,7 +313,7 @@ func hostile(size int) map[string]string {
 	}
 }
 
-func TestParseBearsHostileFiles(t *testing.T) {
+func TestMemoryForHostileFilesIsBounded(t *testing.T) {
 	const most = 256 << 20 // bytes, nearly all of which are freed at once
 	size := template.MaxSize
 	if testing.Short() {
@@ -339,7 +339,7 @@ func TestParseTakesLinearWork(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before, _ := allocated(small[name])
 			after, err := allocated(large[name])
-			// What is refused early takes next to nothing, and differs by chance.
+			// Files that are refused early take little, which varies by chance.
 			if after > 3*before+size {
 				t.Errorf("%d bytes for the one half, %d for the whole, which ended with %.200v", before, after, err)
 			}
@@ -347,7 +347,7 @@ func TestParseTakesLinearWork(t *testing.T) {
 	}
 }
 
-// allocated parses a file and returns how many bytes that allocated.
+// allocated parses a file and returns how many bytes it allocated.
 func allocated(content string) (uint64, error) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -384,7 +384,7 @@ func TestParseCountsTensOfThousandsOfFaultsAndShowsTheFirst(t *testing.T) {
 	}
 }
 
-func TestParseTakesLargeTemplates(t *testing.T) {
+func TestParseAcceptsLargeTemplates(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("version: 1\ntrail:\n  artifacts:\n")
 	for i := range 100 {
@@ -399,7 +399,7 @@ func TestParseTakesLargeTemplates(t *testing.T) {
 	}
 }
 
-// minified is a template of n requirements in JSON without blanks and lines.
+// minified returns a template of n requirements as JSON on one line.
 func minified(n int) string {
 	var b strings.Builder
 	b.WriteString(`{"version":1,"trail":{"artifacts":[{"name":"web","attestations":[`)
@@ -409,7 +409,7 @@ func minified(n int) string {
 	return strings.TrimSuffix(b.String(), ",") + "]}]}}"
 }
 
-func TestParseTakesLargeTemplatesInJSONOnOneLine(t *testing.T) {
+func TestParseAcceptsLargeTemplatesInJSONOnOneLine(t *testing.T) {
 	content := minified(20_000)
 	parsed, err := template.Parse([]byte(content))
 	if err != nil || len(parsed.Trail.Artifacts) != 1 || len(parsed.Trail.Artifacts[0].Attestations) != 20_000 {

@@ -10,11 +10,10 @@ import (
 	"attestry/evidence"
 )
 
-// noon is when the timelines of the tests are looked at.
+// noon is the current time of the tests.
 var noon = time.Date(2026, time.March, 31, 12, 0, 0, 0, time.UTC)
 
-// daily is a timeline of snapshots that were made at noon, one a day, the last of
-// them a day ago.
+// daily is a timeline of snapshots that were made at noon, one a day, the last of them a day ago.
 func daily(latest int64) *Timeline {
 	return &Timeline{
 		Org: "acme", Environment: "prod", Latest: latest, Now: noon,
@@ -48,7 +47,7 @@ func TestExpressionsPickSnapshots(t *testing.T) {
 	}
 }
 
-func TestExpressionsOutsideAreNotFoundInTheWordsOfTheContract(t *testing.T) {
+func TestExpressionsBeyondTheSnapshotsAreNotFound(t *testing.T) {
 	for _, c := range []struct {
 		text   string
 		latest int64
@@ -141,7 +140,7 @@ func TestGarbledSnappishIsInvalid(t *testing.T) {
 	}
 }
 
-func TestALookUpThatFailsFailsTheExpression(t *testing.T) {
+func TestErrorOfALookUpIsReturned(t *testing.T) {
 	broken := errors.New("away")
 	timeline := daily(5)
 	timeline.InForce = func(float64) (int64, error) { return 0, broken }

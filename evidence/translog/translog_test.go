@@ -15,7 +15,7 @@ import (
 // hashes are all hashes of a tree, as the library stores them.
 type hashes []tlog.Hash
 
-// ReadHashes is that of tlog.HashReader.
+// ReadHashes implements tlog.HashReader.
 func (h hashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	var found []tlog.Hash
 	for _, index := range indexes {
@@ -24,7 +24,7 @@ func (h hashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	return found, nil
 }
 
-func TestTreeAndTilesAreThoseOfTheLibrary(t *testing.T) {
+func TestTreeAndTilesEqualThoseOfTheLibrary(t *testing.T) {
 	var stored hashes
 	var tree translog.Tree
 	tiles := 0
@@ -114,7 +114,7 @@ func TestBundlesAreRead(t *testing.T) {
 	}
 }
 
-func TestEntriesSayNothingOfTheFact(t *testing.T) {
+func TestEntriesRevealNothingOfTheFact(t *testing.T) {
 	entry := translog.Entry{Version: 1, Kind: "attestation", ID: "7", Hash: translog.Commitment([]byte("salt"), []byte("fact")), Group: translog.GroupCommitment([]byte("secret"), "flow/trail")}
 	// printf saltfact | sha256sum
 	want := `{"v":1,"kind":"attestation","id":"7","hash":"6d12290f746151d6bc6c09d19ca705922df8813379b5031a3a1a6c63505386ff","group":"`

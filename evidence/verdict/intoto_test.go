@@ -27,7 +27,7 @@ func TestInTotoReadsStatements(t *testing.T) {
 	if err := statement.Validate(); err != nil {
 		t.Error(err)
 	}
-	// SLSA says that the policy is a resource descriptor; the type of the summary has less of one.
+	// SLSA defines the policy as a resource descriptor. The Go type of the summary has fewer members.
 	policy, err := statement.Predicate.Fields["policy"].MarshalJSON()
 	if err != nil {
 		t.Fatal(err)

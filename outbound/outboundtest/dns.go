@@ -12,27 +12,25 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// Name is what the server knows of a name.
+// Name is an entry of the zone.
 type Name struct {
-	// Addresses are given in turn to those who ask: each element is one answer, the last one is
-	// repeated.
+	// Addresses has one element for each answer. The last one repeats.
 	Addresses [][]string
-	// Alias is another name, whose addresses are given with it.
+	// Alias is another name, whose addresses the answer includes.
 	Alias string
 }
 
 // Always is a name that always has the same addresses.
 func Always(addresses ...string) Name { return Name{Addresses: [][]string{addresses}} }
 
-// NewResolver starts a DNS server on loopback, which knows the names of a zone, and returns a
-// resolver that asks it.
+// NewResolver starts a DNS server for a zone on loopback, and returns a resolver that uses it.
 func NewResolver(t *testing.T, zone map[string]Name) *net.Resolver {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &server{zone: zone, asked: map[question]int{}}
+	server := &server{zone: zone, counts: map[question]int{}}
 	var serving sync.WaitGroup
 	serving.Go(func() { server.serve(conn) })
 	t.Cleanup(func() {
@@ -50,10 +48,10 @@ type question struct {
 	kind dnsmessage.Type
 }
 
-// server answers one question after the other.
+// server answers one question after the other. counts has the number of earlier questions.
 type server struct {
-	zone  map[string]Name
-	asked map[question]int
+	zone   map[string]Name
+	counts map[question]int
 }
 
 func (s *server) serve(conn net.PacketConn) {
@@ -74,12 +72,12 @@ func (s *server) serve(conn net.PacketConn) {
 }
 
 func (s *server) answer(query dnsmessage.Message) ([]byte, error) {
-	asked := query.Questions[0]
+	first := query.Questions[0]
 	answer := dnsmessage.Message{
 		Header:    dnsmessage.Header{ID: query.ID, Response: true, Authoritative: true, RecursionAvailable: true},
 		Questions: query.Questions,
 	}
-	name := asked.Name
+	name := first.Name
 	known, ok := s.zone[strings.TrimSuffix(name.String(), ".")]
 	if !ok {
 		answer.RCode = dnsmessage.RCodeNameError
@@ -89,26 +87,26 @@ func (s *server) answer(query dnsmessage.Message) ([]byte, error) {
 		answer.Answers = append(answer.Answers, resource(name, &dnsmessage.CNAMEResource{CNAME: alias}))
 		name, known = alias, s.zone[known.Alias]
 	}
-	for _, address := range s.next(name.String(), asked.Type, known) {
+	for _, address := range s.next(name.String(), first.Type, known) {
 		addr := netip.MustParseAddr(address)
-		if addr.Is4() && asked.Type == dnsmessage.TypeA {
+		if addr.Is4() && first.Type == dnsmessage.TypeA {
 			answer.Answers = append(answer.Answers, resource(name, &dnsmessage.AResource{A: addr.As4()}))
 		}
-		if addr.Is6() && asked.Type == dnsmessage.TypeAAAA {
+		if addr.Is6() && first.Type == dnsmessage.TypeAAAA {
 			answer.Answers = append(answer.Answers, resource(name, &dnsmessage.AAAAResource{AAAA: addr.As16()}))
 		}
 	}
 	return answer.Pack()
 }
 
-// next returns the addresses that are given this time.
+// next returns the addresses of the next answer.
 func (s *server) next(name string, kind dnsmessage.Type, known Name) []string {
 	if len(known.Addresses) == 0 {
 		return nil
 	}
 	turn := question{name, kind}
-	i := min(s.asked[turn], len(known.Addresses)-1)
-	s.asked[turn]++
+	i := min(s.counts[turn], len(known.Addresses)-1)
+	s.counts[turn]++
 	return known.Addresses[i]
 }
 

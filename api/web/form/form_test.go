@@ -110,7 +110,7 @@ func TestFormsWithFilesBecomeParts(t *testing.T) {
 	}
 }
 
-func TestWhatIsStoredIsFilledIn(t *testing.T) {
+func TestStoredValuesAreFilledIn(t *testing.T) {
 	f := jsonForm()
 	f.Fill(url.Values{"name": {"mine"}})
 	var stored map[string]any
@@ -131,7 +131,7 @@ func TestWhatIsStoredIsFilledIn(t *testing.T) {
 	}
 }
 
-func TestFaultsStandBesideTheirFields(t *testing.T) {
+func TestFaultsAreAssignedToTheirFields(t *testing.T) {
 	f := jsonForm()
 	others := f.Fault(map[string]string{"name": "is empty", "targets[0].type": "is unknown", "somewhere": "is wrong"})
 	if !reflect.DeepEqual(others, map[string]string{"somewhere": "is wrong"}) ||
@@ -140,7 +140,7 @@ func TestFaultsStandBesideTheirFields(t *testing.T) {
 	}
 }
 
-func TestFormsKnowWhenTheirPathIsWhole(t *testing.T) {
+func TestTargetNeedsAllNamesOfThePath(t *testing.T) {
 	f := jsonForm()
 	if _, ok := f.Target("acme"); ok || !f.HasPathNames() || len(f.Choices()) != 1 {
 		t.Error("the path is whole without the thing")

@@ -10,12 +10,12 @@ func TestAnswersOfListsHaveRows(t *testing.T) {
 		answer, names string
 		pages         int
 	}{
-		"an array":                    {`[{"name":"a"},{"name":"b","more":{"x":[1]}}]`, "a b", 0},
-		"an empty array":              {`[]`, "", 0},
-		"an object with pages":        {`{"_links":{"x":[1]},"page":1,"total_pages":7,"entries":[{"name":"a"}]}`, "a", 7},
-		"an object with pagination":   {`{"data":[{"name":"a"},{"name":"b"}],"pagination":{"page":2,"page_count":3}}`, "a b", 3},
-		"an object without numbers":   {`{"data":[],"pagination":null}`, "", 0},
-		"an object that is the thing": {`{"name":"acme","kind":"shared"}`, "acme", 0},
+		"an array":                  {`[{"name":"a"},{"name":"b","more":{"x":[1]}}]`, "a b", 0},
+		"an empty array":            {`[]`, "", 0},
+		"an object with pages":      {`{"_links":{"x":[1]},"page":1,"total_pages":7,"entries":[{"name":"a"}]}`, "a", 7},
+		"an object with pagination": {`{"data":[{"name":"a"},{"name":"b"}],"pagination":{"page":2,"page_count":3}}`, "a b", 3},
+		"an object without numbers": {`{"data":[],"pagination":null}`, "", 0},
+		"a single object":           {`{"name":"acme","kind":"shared"}`, "acme", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var found list
@@ -44,7 +44,7 @@ func TestRowsKeepNoLongMembers(t *testing.T) {
 	}
 }
 
-func TestAnswersThatBreakOffAreErrors(t *testing.T) {
+func TestMalformedAnswersAreErrors(t *testing.T) {
 	for _, answer := range []string{"", `[{"name":"a"`, `{"data":[{"name":"a"},`, `7`} {
 		var found list
 		if err := found.decode(strings.NewReader(answer)); err == nil {

@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// failing is an artifact that may not run, for what sentences say.
+// failing returns an artifact that is not compliant, with an explanation.
 func failing(name string, sentences ...string) string {
 	return fmt.Sprintf(`{"name":%q,"fingerprint":"%sf","compliant":false,"annotation":{"type":"unchanged","now":1},"explanation":[%s]}`,
 		name, name, strings.Join(sentences, ","))
 }
 
-// sentence says of a trail of the flow build what a policy finds.
+// sentence returns a finding of a policy about a trail of the flow build.
 func sentence(trail, text, remedy string) string {
 	return fmt.Sprintf(`{"failing":true,"text":"In trail '%s' of flow 'build' %s","remedy":%q,"policy_name":"production","flow_name":"build","trail_name":%q}`,
 		trail, text, remedy, trail)
@@ -41,7 +41,7 @@ func TestArtifactsThatFailForOneReasonAreOneCause(t *testing.T) {
 	}
 }
 
-func TestCausesOfPoliciesAreToldApart(t *testing.T) {
+func TestCausesOfDifferentPoliciesAreKeptApart(t *testing.T) {
 	const other = `{"failing":true,"text":"In trail 't1' of flow 'build' there is no scan.","policy_name":"other","flow_name":"build","trail_name":"t1"}`
 	got := decode(t, snapshotText(failing("a", sentence("t1", "there is no scan.", ""), other)), Filter{}).Causes
 	if len(got.List) != 2 || got.List[0].Policy != "production" || got.List[1].Policy != "other" {
@@ -49,7 +49,7 @@ func TestCausesOfPoliciesAreToldApart(t *testing.T) {
 	}
 }
 
-func TestFewCausesAndArtifactsAreKept(t *testing.T) {
+func TestCausesAndTheirArtifactsAreLimited(t *testing.T) {
 	var artifacts []string
 	for i := range maxOfCause + 5 {
 		name := fmt.Sprintf("a%02d", i)

@@ -9,7 +9,7 @@ import (
 	"attestry/evidence/snapshot"
 )
 
-// artifactText is an artifact of a snapshot in JSON. Its flows are in JSON as well.
+// artifactText returns an artifact of a snapshot in JSON. flows is JSON as well.
 func artifactText(name, compliant, change, flows string) string {
 	return fmt.Sprintf(`{"name":%q,"fingerprint":"%s0f","compliant":%s,"annotation":{"type":%q,"now":1},"flows":[%s],"explanation":[{"text":"of %s","failing":%t}]}`,
 		name, strings.ToLower(name), compliant, change, flows, name, compliant == "false")
@@ -30,7 +30,7 @@ var mixed = snapshotText(
 	artifactText("GoneAsWell", "true", "exited", ""),
 )
 
-// snapshotText is a snapshot in JSON, whose artifacts are neither its first nor its last member.
+// snapshotText returns a snapshot in JSON. The artifacts are neither its first nor its last member.
 func snapshotText(artifacts ...string) string {
 	return `{"index":7,"artifact_compliance_count":{"true":1,"false":2,"null":3},"artifacts":[` + strings.Join(artifacts, ",") +
 		`],"is_latest":true,"applied_policies":[{"name":"p1","version":2}],"next_snapshot_timestamp":null,"timestamp":5.5}`

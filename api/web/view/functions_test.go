@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestTextIsCutByTheHTMLThatItTakes(t *testing.T) {
+func TestTextIsCutByItsLengthInHTML(t *testing.T) {
 	for _, test := range []struct {
 		text, want string
 		limit      int
@@ -49,7 +49,7 @@ func TestDurationsAreReadable(t *testing.T) {
 	}
 }
 
-func TestPoliciesOfTheAPIHavePages(t *testing.T) {
+func TestAddressesOfPoliciesBecomePages(t *testing.T) {
 	for address, want := range map[string]string{
 		"https://attestry.example.com/api/v2/policies/acme/prod%2F1": "/acme/policies/prod%2F1",
 		"javascript:alert(1)": "", "": "", "https://example.com/api/v2/policies/": "", "https://example.com/api/v2/policies//x": "",

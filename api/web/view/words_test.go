@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestLinesEndWithinLongWordsWherePeopleCanReadThem(t *testing.T) {
+func TestLongWordsMayBreakAtSeparators(t *testing.T) {
 	hex := strings.Repeat("0123456789ab", 5) + "0123"
 	for page, want := range map[string]string{
 		"<p><bdi>registry.example.com/team/shop-api:1.2</bdi></p>":          "<p><bdi>registry.<wbr>example.<wbr>com/team/<wbr>shop-api:1.<wbr>2</bdi></p>",

@@ -10,8 +10,7 @@ import (
 	"strings"
 )
 
-// SignIn signs a client in with an API key at the service of a base URL. The cookie jar of the client
-// keeps the session.
+// SignIn signs a client in with an API key at a base URL. The cookie jar of the client keeps the session.
 func SignIn(client *http.Client, base, key string) error {
 	// A success redirects, a failure shows the form again.
 	direct := *client

@@ -10,8 +10,8 @@ func OpenCheckpoint(signed string, verifiers ...string) (translog.Checkpoint, er
 	return translog.OpenCheckpoint(signed, verifiers...)
 }
 
-// CheckProof verifies a file of tlog-proof: that the log which one of the verifiers has signed has an entry. It returns the
-// place of the entry.
+// CheckProof verifies a tlog-proof file: its log has the entry, and one of the verifiers has signed the checkpoint. It
+// returns the index of the entry.
 func CheckProof(file string, entry []byte, verifiers ...string) (index int64, err error) {
 	proof, err := translog.ParseProof(file)
 	if err != nil {

@@ -24,17 +24,17 @@ import (
 type Witness struct {
 	// URL is its address, and Key its public key, name+hash+key.
 	URL, Key string
-	// Intercept, unless it is nil, answers requests in place of the witness if it returns true.
+	// Intercept may be nil. If it returns true, it has answered the request instead of the witness.
 	Intercept func(w http.ResponseWriter, r *http.Request) bool
 
-	name    string
-	hash    [4]byte
-	private ed25519.PrivateKey
-	server  *httptest.Server
-	mu      sync.Mutex
-	trusted map[string][]string // origin → verifier keys
-	known   map[string]translog.Checkpoint
-	asked   int
+	name     string
+	hash     [4]byte
+	private  ed25519.PrivateKey
+	server   *httptest.Server
+	mu       sync.Mutex
+	trusted  map[string][]string // origin → verifier keys
+	known    map[string]translog.Checkpoint
+	requests int
 }
 
 // NewWitness starts a witness.
@@ -56,43 +56,43 @@ func NewWitness(t *testing.T, name string) *Witness {
 	return w
 }
 
-// Setting is the witness as ATTESTRY_LOG_WITNESSES names it.
+// Setting returns the witness in the form of ATTESTRY_LOG_WITNESSES.
 func (w *Witness) Setting() string { return w.URL + "/=" + w.Key }
 
-// Stop ends the witness.
+// Stop stops the witness.
 func (w *Witness) Stop() { w.server.Close() }
 
-// Trust has the witness cosign checkpoints of an origin that one of the keys has signed.
+// Trust makes the witness cosign checkpoints of an origin that one of the keys has signed.
 func (w *Witness) Trust(origin string, verifiers ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.trusted[origin] = verifiers
 }
 
-// Known is the checkpoint of an origin that was cosigned last.
+// Known returns the last cosigned checkpoint of an origin.
 func (w *Witness) Known(origin string) translog.Checkpoint {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.known[origin]
 }
 
-// Learn makes a checkpoint the one that was cosigned last.
+// Learn sets the last cosigned checkpoint of its origin.
 func (w *Witness) Learn(checkpoint translog.Checkpoint) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.known[checkpoint.Origin] = checkpoint
 }
 
-// Asked is how many requests there were.
+// Asked returns the number of requests.
 func (w *Witness) Asked() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.asked
+	return w.requests
 }
 
 func (w *Witness) serve(answer http.ResponseWriter, r *http.Request) {
 	w.mu.Lock()
-	w.asked++
+	w.requests++
 	w.mu.Unlock()
 	if w.Intercept != nil && w.Intercept(answer, r) {
 		return
