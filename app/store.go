@@ -63,7 +63,7 @@ type Store struct {
 
 // NewStore builds the repositories over an engine that was opened with Schemas. It logs background failures.
 func NewStore(docs storage.Documents, objects storage.Objects, clock evidence.Clock, log *slog.Logger) *Store {
-	logged := logs.Facts(docs, clock)
+	logged := logs.NewDocuments(docs, clock)
 	docs = logged
 	heads := environments.NewHeads(docs)
 	actions := notifications.NewActions(docs, clock)

@@ -52,8 +52,8 @@ func NewDispatcher(enqueuer *Enqueuer, log *slog.Logger) *Dispatcher {
 	return &Dispatcher{enqueuer: enqueuer, log: log, pending: map[work]latest{}, wake: make(chan struct{}, 1)}
 }
 
-// Dispatch enqueues the task for work of a kind in an environment. Work of one kind and environment shares one task,
-// which drains all of it and belongs to the trace of the last call.
+// Dispatch hands Run the task for work of a kind in an environment. Work of one kind and environment shares one task,
+// which drains all of it and belongs to the trace of the latest record.
 func (d *Dispatcher) Dispatch(ctx context.Context, kind *job.Kind, environment string, arrival int64) {
 	w := work{kind: kind, environment: environment}
 	d.mu.Lock()
@@ -110,7 +110,7 @@ func (d *Dispatcher) finish(ctx context.Context) {
 	d.flush(ctx)
 }
 
-// flush enqueues all pending tasks and reports whether Redis took them. A failure puts the others back untried.
+// flush enqueues all pending tasks and reports whether Redis took them. After a failure the rest is put back untried.
 func (d *Dispatcher) flush(ctx context.Context) bool {
 	batch := d.take()
 	var failed atomic.Bool

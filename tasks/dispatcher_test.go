@@ -29,7 +29,6 @@ func startRedis(t *testing.T) (*miniredis.Miniredis, *redis.Client) {
 	return server, client
 }
 
-// eventually waits for a condition.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
@@ -80,7 +79,7 @@ func TestDispatcherEnqueuesOneTaskPerEnvironment(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	// A dispatcher that is told to end still hands over what it holds.
+	// Run enqueues all pending tasks although its context has ended.
 	dispatcher.Run(ctx)
 	if got := pending(t, client); got != 2 {
 		t.Errorf("%d tasks", got)
@@ -132,15 +131,15 @@ func TestEvaluationsHaveAQueueOfTheirOwn(t *testing.T) {
 	}
 }
 
-func TestDispatcherKeepsWhatRedisCannotTake(t *testing.T) {
+func TestDispatcherRetriesAfterAnOutageOfRedis(t *testing.T) {
 	server, client := startRedis(t)
 	dispatcher := runDispatcher(t, client)
 	server.SetError("LOADING the dataset")
 	dispatcher.Dispatch(t.Context(), &job.Report, "one", 1)
-	eventually(t, "Redis is known to be away", dispatcher.Unreachable)
+	eventually(t, "Redis is reported as unreachable", dispatcher.Unreachable)
 	server.SetError("")
 	eventually(t, "the task is enqueued", func() bool { return pending(t, client) == 1 })
-	eventually(t, "Redis is known to be back", func() bool { return !dispatcher.Unreachable() })
+	eventually(t, "Redis is reported as reachable", func() bool { return !dispatcher.Unreachable() })
 }
 
 func TestEnqueueingAnAttemptTwiceMakesOneTask(t *testing.T) {
@@ -156,13 +155,13 @@ func TestEnqueueingAnAttemptTwiceMakesOneTask(t *testing.T) {
 	}
 }
 
-func TestRedisURLWithPasswordNeverShows(t *testing.T) {
+func TestErrorsDoNotContainTheRedisPassword(t *testing.T) {
 	const url = "redis://user:s3cr3t@host:port:port/x"
 	_, err := tasks.NewRedis(url, nil)
 	_, errWithin := tasks.NewRedisWithin(url, time.Second, nil)
 	for _, err := range []error{err, errWithin} {
 		if err == nil {
-			t.Fatal("a malformed URL passed")
+			t.Fatal("a malformed URL was accepted")
 		}
 		if got := err.Error(); len(got) == 0 || strings.Contains(got, "s3cr3t") {
 			t.Errorf("the error is %q", got)
@@ -186,7 +185,7 @@ func (p *panicOnce) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 	return next
 }
 
-func TestDispatcherKeepsWhatPanicked(t *testing.T) {
+func TestDispatcherRetriesAfterAPanic(t *testing.T) {
 	server, client := startRedis(t)
 	poisoned := redis.NewClient(&redis.Options{Addr: server.Addr()})
 	t.Cleanup(func() { poisoned.Close() })

@@ -22,7 +22,7 @@ import (
 )
 
 // queueNames is asynq's set of all queues. A process adds a queue only with its own first task, so after Redis was
-// emptied the set lacks queues that have tasks.
+// emptied the set may lack queues that have tasks.
 const queueNames = "asynq:queues"
 
 // Enqueuer puts tasks on their queues, or runs them at once in this process (WorkHere).
@@ -109,7 +109,7 @@ func (t *task) asynq(options ...asynq.Option) *asynq.Task {
 		asynq.TaskID(t.id), asynq.Queue(t.Queue), asynq.Timeout(t.Timeout), asynq.MaxRetry(t.Retries))...)
 }
 
-// RetryDelay is the pause after a task has failed that had failed a number of times before.
+// RetryDelay is the pause after a failure of a task. before counts its earlier failures.
 func RetryDelay(before int, _ error, failed *asynq.Task) time.Duration {
 	kind := job.Named(failed.Type())
 	if kind == nil {

@@ -12,9 +12,9 @@ import (
 	"attestry/tasks"
 )
 
-var atOnce = map[string]int{job.QueueReports: 1, job.QueueNotifications: 2}
+var concurrency = map[string]int{job.QueueReports: 1, job.QueueNotifications: 2}
 
-// receive fails the test if nothing comes.
+// receive fails the test if the channel gets no value within 20 seconds.
 func receive[T any](t *testing.T, from <-chan T) T {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -28,7 +28,7 @@ func receive[T any](t *testing.T, from <-chan T) T {
 	return *new(T)
 }
 
-func TestTaskIsDoneByTheProcessThatEnqueuesIt(t *testing.T) {
+func TestTaskRunsInTheProcessThatEnqueuesIt(t *testing.T) {
 	server, client := startRedis(t)
 	server.SetError("LOADING the dataset") // Redis is not needed
 	enqueuer := tasks.NewEnqueuer(client)
@@ -36,7 +36,7 @@ func TestTaskIsDoneByTheProcessThatEnqueuesIt(t *testing.T) {
 	stop := enqueuer.WorkHere(asynq.HandlerFunc(func(ctx context.Context, _ *asynq.Task) error {
 		ids <- tasks.CurrentID(ctx)
 		return nil
-	}), atOnce)
+	}), concurrency)
 	defer stop(time.Minute)
 	if err := enqueuer.Enqueue(t.Context(), job.EnvironmentRef(&job.Report, "one", 7), 0); err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func TestTaskIsDoneByTheProcessThatEnqueuesIt(t *testing.T) {
 	}
 }
 
-func TestProcessDoesAsManyTasksAtOnceAsItMay(t *testing.T) {
+func TestProcessLimitsTheTasksThatRunAtOnce(t *testing.T) {
 	_, client := startRedis(t)
 	enqueuer := tasks.NewEnqueuer(client)
 	began, end := make(chan string, 10), make(chan struct{})
@@ -54,9 +54,9 @@ func TestProcessDoesAsManyTasksAtOnceAsItMay(t *testing.T) {
 		began <- tasks.CurrentID(ctx)
 		<-end
 		return nil
-	}), atOnce)
+	}), concurrency)
 	defer stop(time.Minute)
-	for range 2 { // the second of each is the same task
+	for range 2 { // the second pass enqueues the same tasks again
 		for arrival := range int64(3) {
 			if err := enqueuer.Enqueue(t.Context(), job.Ref{Kind: &job.Send, Key: "org/delivery"}, arrival); err != nil {
 				t.Fatal(err)
@@ -67,16 +67,16 @@ func TestProcessDoesAsManyTasksAtOnceAsItMay(t *testing.T) {
 	if waiting, err := enqueuer.Waiting(t.Context(), job.QueueNotifications); err != nil || waiting != 1 || len(began) != 0 {
 		t.Errorf("%d wait and %d run beyond two, %v", waiting, len(began), err)
 	}
-	if waiting, underWay, ok := enqueuer.Here(job.QueueNotifications); waiting != 1 || underWay != 2 || !ok {
-		t.Errorf("%d wait and %d are under way, %v", waiting, underWay, ok)
+	if waiting, running, ok := enqueuer.Here(job.QueueNotifications); waiting != 1 || running != 2 || !ok {
+		t.Errorf("%d wait and %d run, %v", waiting, running, ok)
 	}
 	close(end)
 	if known[receive(t, began)] = true; len(known) != 3 {
-		t.Errorf("done were %v", known)
+		t.Errorf("the tasks that ran are %v", known)
 	}
 }
 
-func TestTaskThatFailsIsTriedAgainByWayOfRedis(t *testing.T) {
+func TestFailedTaskIsRetriedThroughRedis(t *testing.T) {
 	for name, fail := range map[string]func() error{
 		"error": func() error { return errors.New("broken") },
 		"panic": func() error { panic("poison") },
@@ -88,25 +88,25 @@ func TestTaskThatFailsIsTriedAgainByWayOfRedis(t *testing.T) {
 			stop := enqueuer.WorkHere(asynq.HandlerFunc(func(context.Context, *asynq.Task) error {
 				began <- struct{}{}
 				return fail()
-			}), atOnce)
+			}), concurrency)
 			if err := enqueuer.Enqueue(t.Context(), job.EnvironmentRef(&job.Report, "one", 7), 0); err != nil {
 				t.Fatal(err)
 			}
 			receive(t, began)
 			stop(time.Minute)
-			later, err := asynq.NewInspectorFromRedisClient(client).ListScheduledTasks(job.QueueReports)
-			if err != nil || len(later) != 1 || later[0].ID != "environment:report/one/7:0" {
-				t.Errorf("to be tried again: %v, %v", later, err)
+			scheduled, err := asynq.NewInspectorFromRedisClient(client).ListScheduledTasks(job.QueueReports)
+			if err != nil || len(scheduled) != 1 || scheduled[0].ID != "environment:report/one/7:0" {
+				t.Errorf("scheduled for a retry: %v, %v", scheduled, err)
 			}
 		})
 	}
 }
 
-// TestQueueThatIsNotServedHereGoesToRedis covers a process that has stopped as well.
-func TestQueueThatIsNotServedHereGoesToRedis(t *testing.T) {
+// TestTasksThatTheProcessDoesNotServeGoToRedis covers a queue without a handler and a process that has stopped.
+func TestTasksThatTheProcessDoesNotServeGoToRedis(t *testing.T) {
 	_, client := startRedis(t)
 	enqueuer := tasks.NewEnqueuer(client)
-	stop := enqueuer.WorkHere(asynq.HandlerFunc(func(context.Context, *asynq.Task) error { return nil }), atOnce)
+	stop := enqueuer.WorkHere(asynq.HandlerFunc(func(context.Context, *asynq.Task) error { return nil }), concurrency)
 	if err := enqueuer.Enqueue(t.Context(), job.EnvironmentRef(&job.Evaluate, "one", 7), 0); err != nil || pendingIn(t, client, job.QueueCompliance) != 1 {
 		t.Errorf("an evaluation is not in Redis, %v", err)
 	}
@@ -116,7 +116,7 @@ func TestQueueThatIsNotServedHereGoesToRedis(t *testing.T) {
 	}
 }
 
-func TestTasksUnderWayAreToldToEndWhenTheirTimeIsOver(t *testing.T) {
+func TestTasksUnderWayAreCanceledAfterTheGracePeriod(t *testing.T) {
 	_, client := startRedis(t)
 	enqueuer := tasks.NewEnqueuer(client)
 	began := make(chan struct{}, 1)
@@ -124,7 +124,7 @@ func TestTasksUnderWayAreToldToEndWhenTheirTimeIsOver(t *testing.T) {
 		began <- struct{}{}
 		<-ctx.Done()
 		return nil
-	}), atOnce)
+	}), concurrency)
 	if err := enqueuer.Enqueue(t.Context(), job.EnvironmentRef(&job.Report, "one", 7), 0); err != nil {
 		t.Fatal(err)
 	}

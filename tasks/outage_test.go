@@ -13,7 +13,7 @@ import (
 	"attestry/tasks"
 )
 
-// hangingRedis takes connections and answers none of them. It counts them.
+// hangingRedis accepts connections, counts them and never answers.
 func hangingRedis(t *testing.T) (address string, connections *atomic.Int64) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -35,7 +35,7 @@ func hangingRedis(t *testing.T) (address string, connections *atomic.Int64) {
 	return listener.Addr().String(), connections
 }
 
-func TestCommandEndsWithItsContextWhereItMustNotTakeLong(t *testing.T) {
+func TestRedisCommandEndsWithItsContext(t *testing.T) {
 	address, _ := hangingRedis(t)
 	client, err := tasks.NewRedisWithin("redis://"+address, time.Minute, nil)
 	if err != nil {
@@ -50,9 +50,7 @@ func TestCommandEndsWithItsContextWhereItMustNotTakeLong(t *testing.T) {
 	}
 }
 
-// TestHangingRedisIsKnownToBeAwayBeforeEveryTaskHasTried hands in many tasks while
-// Redis takes connections and answers none of them.
-func TestHangingRedisIsKnownToBeAwayBeforeEveryTaskHasTried(t *testing.T) {
+func TestDispatcherStopsTryingWhileRedisHangs(t *testing.T) {
 	address, connections := hangingRedis(t)
 	client, err := tasks.NewRedis("redis://"+address, nil)
 	if err != nil {
@@ -71,9 +69,9 @@ func TestHangingRedisIsKnownToBeAwayBeforeEveryTaskHasTried(t *testing.T) {
 		defer close(done)
 		dispatcher.Run(ctx)
 	}()
-	eventually(t, "Redis is known to be away", dispatcher.Unreachable)
+	eventually(t, "Redis is reported as unreachable", dispatcher.Unreachable)
 	if tried := connections.Load(); tried > environments/4 {
-		t.Errorf("%d connections until Redis was known to be away", tried)
+		t.Errorf("%d connections until Redis was reported as unreachable", tried)
 	}
 	stop()
 	<-done

@@ -77,8 +77,7 @@ func (w *Waiters) Limit() monitor.Limit {
 func (w *Waiters) Tried() <-chan struct{} { return w.tried }
 
 // Register begins to wait for an environment or a package, by its id. The channel gets a value when its result may have
-// changed, and is closed by End; leave ends the waiting. ok is false if nothing can wake it, too many wait, or after
-// End.
+// changed, and is closed by End; leave ends the waiting. ok is false after End, if nothing can wake it or too many wait.
 func (w *Waiters) Register(id string) (wake <-chan struct{}, leave func(), ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,27 +1,17 @@
 package tasks_test
 
 import (
-	"context"
 	"log/slog"
 	"testing"
 
 	"attestry/tasks"
 )
 
-// listen lets waiters be woken until the test ends.
+// listen runs waiters until the test ends, and waits until they are subscribed.
 func listen(t *testing.T, waiters *tasks.Waiters) {
 	t.Helper()
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		waiters.Run(ctx)
-	}()
-	t.Cleanup(func() {
-		stop()
-		<-done
-	})
-	eventually(t, "the subscription stands", func() bool {
+	runWaiters(t, waiters)
+	eventually(t, "waiters are subscribed", func() bool {
 		_, leave, ok := waiters.Register("probe")
 		leave()
 		return ok
@@ -32,7 +22,7 @@ func TestWaitersAreWokenForTheirEnvironmentOnly(t *testing.T) {
 	_, client := startRedis(t)
 	waiters := tasks.NewWaiters(client, slog.New(slog.DiscardHandler))
 	if _, _, ok := waiters.Register("early"); ok {
-		t.Error("a waiter was taken before anything could wake it")
+		t.Error("a waiter was registered before the subscription")
 	}
 	listen(t, waiters)
 	mine, leaveMine, _ := waiters.Register("mine")
@@ -48,11 +38,11 @@ func TestWaitersAreWokenForTheirEnvironmentOnly(t *testing.T) {
 	}
 	waiters.End()
 	if _, more := <-mine; more {
-		t.Error("who waits is woken instead of ended")
+		t.Error("the channel of a waiter is not closed by End")
 	}
 	if _, leave, ok := waiters.Register("late"); ok {
 		leave()
-		t.Error("a waiter was taken after the end")
+		t.Error("a waiter was registered after End")
 	}
 }
 

@@ -12,12 +12,11 @@ import (
 	"github.com/alicebob/miniredis/v2"
 )
 
-// proxy passes on what goes to and from a server, until it loses everything without closing a connection.
+// proxy forwards data to and from a server. Once silent, it drops the data and keeps the connections open.
 type proxy struct {
 	listener net.Listener
-	gone     atomic.Bool
-	// passed is how often something was passed on.
-	passed atomic.Int64
+	silent   atomic.Bool
+	passed   atomic.Int64 // forwarded reads
 }
 
 func newProxy(t *testing.T, server string) *proxy {
@@ -35,13 +34,13 @@ func newProxy(t *testing.T, server string) *proxy {
 				return
 			}
 			t.Cleanup(func() { client.Close() })
-			behind, err := net.Dial("tcp", server)
+			backend, err := net.Dial("tcp", server)
 			if err != nil {
 				return
 			}
-			t.Cleanup(func() { behind.Close() })
-			go p.pass(behind, client)
-			go p.pass(client, behind)
+			t.Cleanup(func() { backend.Close() })
+			go p.pass(backend, client)
+			go p.pass(client, backend)
 		}
 	}()
 	return p
@@ -54,15 +53,15 @@ func (p *proxy) pass(to io.Writer, from io.Reader) {
 		if err != nil {
 			return
 		}
-		if !p.gone.Load() {
+		if !p.silent.Load() {
 			_, _ = to.Write(buffer[:n])
 			p.passed.Add(1)
 		}
 	}
 }
 
-// TestWaitersAreRefusedAfterRedisFellSilent first leaves Redis alone for longer than it may be silent.
-func TestWaitersAreRefusedAfterRedisFellSilent(t *testing.T) {
+// TestWaitersAreRefusedAfterRedisStopsAnswering first checks that an idle Redis that answers pings is not refused.
+func TestWaitersAreRefusedAfterRedisStopsAnswering(t *testing.T) {
 	p := newProxy(t, miniredis.RunT(t).Addr())
 	client, err := NewRedis("redis://"+p.listener.Addr().String(), nil)
 	if err != nil {
@@ -81,7 +80,7 @@ func TestWaitersAreRefusedAfterRedisFellSilent(t *testing.T) {
 		stop()
 		<-done
 	}()
-	taken := func() bool {
+	accepted := func() bool {
 		_, leave, ok := waiters.Register("environment")
 		leave()
 		return ok
@@ -96,10 +95,10 @@ func TestWaitersAreRefusedAfterRedisFellSilent(t *testing.T) {
 	}
 	<-waiters.Tried()
 	before := p.passed.Load()
-	until("Redis has answered twice whether it is there", func() bool { return p.passed.Load() >= before+4 })
-	if !taken() {
+	until("Redis has answered two pings", func() bool { return p.passed.Load() >= before+4 })
+	if !accepted() {
 		t.Error("a waiter was refused although Redis answers")
 	}
-	p.gone.Store(true)
-	until("waiters are refused", func() bool { return !taken() })
+	p.silent.Store(true)
+	until("waiters are refused", func() bool { return !accepted() })
 }

@@ -22,12 +22,12 @@ func runWaiters(t *testing.T, waiters *tasks.Waiters) {
 	})
 }
 
-func TestWaitersAreTakenOnceTheSubscriptionWasTried(t *testing.T) {
+func TestWaitersAreRegisteredAfterTheFirstSubscription(t *testing.T) {
 	_, client := startRedis(t)
 	waiters := tasks.NewWaiters(client, slog.New(slog.DiscardHandler))
 	select {
 	case <-waiters.Tried():
-		t.Error("tried before it runs")
+		t.Error("Tried is closed before Run")
 	default:
 	}
 	runWaiters(t, waiters)
@@ -35,11 +35,11 @@ func TestWaitersAreTakenOnceTheSubscriptionWasTried(t *testing.T) {
 	_, leave, ok := waiters.Register("environment")
 	leave()
 	if !ok {
-		t.Error("a waiter was refused although Redis is there")
+		t.Error("a waiter was refused although Redis is reachable")
 	}
 }
 
-func TestSubscriptionIsTriedWithoutRedisToo(t *testing.T) {
+func TestTriedIsClosedWithoutRedis(t *testing.T) {
 	server, client := startRedis(t)
 	server.Close()
 	waiters := tasks.NewWaiters(client, slog.New(slog.DiscardHandler))
@@ -47,6 +47,6 @@ func TestSubscriptionIsTriedWithoutRedisToo(t *testing.T) {
 	<-waiters.Tried()
 	if _, leave, ok := waiters.Register("environment"); ok {
 		leave()
-		t.Error("a waiter was taken although Redis is away")
+		t.Error("a waiter was registered although Redis is unreachable")
 	}
 }

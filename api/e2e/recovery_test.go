@@ -56,7 +56,7 @@ func TestReportSurvivesAKilledWorker(t *testing.T) {
 	s.want(http.StatusOK, http.MethodPut, s.environmentsPath()+"/host/report/server", serverReport("a"))
 	s.awaitTask()
 	s.runDyingWorker("snapshots", 1)
-	if latest, err := s.Process.Store.Snapshots.Latest(t.Context(), s.environmentID("host")); err != nil || latest != 0 {
+	if latest, err := s.Process.Store.Snapshots.LastNumber(t.Context(), s.environmentID("host")); err != nil || latest != 0 {
 		t.Fatalf("%d snapshots before the second worker, %v", latest, err)
 	}
 	// The lease of the killed worker runs out; its task is still active in Redis.

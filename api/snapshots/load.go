@@ -27,7 +27,7 @@ func (h *handlers) timeline(ctx context.Context, environment evidence.Environmen
 	if err := h.catchUp(ctx, &environment); err != nil {
 		return nil, err
 	}
-	latest, err := h.Snapshots.Latest(ctx, environment.ID)
+	latest, err := h.Snapshots.LastNumber(ctx, environment.ID)
 	return h.timelineUntil(ctx, environment, latest), err
 }
 

@@ -161,6 +161,6 @@ func prepare(ctx context.Context, docs storage.Documents, chosen *Manifest, to T
 	if !to.ContinueLogs {
 		reason = "the database was restored from the backup of " + chosen.Name() + ", and checkpoints may have been published since"
 	}
-	restored.Halted, err = logs.New(docs, to.Objects).Restored(ctx, reason)
+	restored.Halted, err = logs.New(docs, to.Objects).RecordRestore(ctx, reason)
 	return restored, err
 }

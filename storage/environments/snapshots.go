@@ -86,8 +86,8 @@ func (s *Snapshots) Last(ctx context.Context, environment string) (snapshot.Snap
 	return last, storage.IgnoreMissing(err)
 }
 
-// Latest returns the number of the last snapshot, 0 if there is none.
-func (s *Snapshots) Latest(ctx context.Context, environment string) (int64, error) {
+// LastNumber returns the number of the last snapshot, 0 if there is none.
+func (s *Snapshots) LastNumber(ctx context.Context, environment string) (int64, error) {
 	last, err := s.Last(ctx, environment)
 	return last.Number, err
 }

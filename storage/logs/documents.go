@@ -21,8 +21,8 @@ type Documents struct {
 // finds these facts.
 func (d *Documents) Off() { d.off = true }
 
-// Facts wraps the documents of an engine. The clock gives the time at which facts are stored.
-func Facts(docs storage.Documents, clock evidence.Clock) *Documents {
+// NewDocuments wraps the documents of an engine. The clock gives the time at which facts are stored.
+func NewDocuments(docs storage.Documents, clock evidence.Clock) *Documents {
 	return &Documents{Documents: docs, clock: clock}
 }
 

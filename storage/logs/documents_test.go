@@ -117,7 +117,7 @@ func TestFactAndLeafAreWrittenByOneCommand(t *testing.T) {
 			t.Run(name+" in "+collection, func(t *testing.T) {
 				engine, schema := openEngine(t), schemaNamed(t, collection)
 				must(t, storagetest.Insert(t.Context(), engine.Documents, schema, fact("old", 5)))
-				must(t, c.write(logs.Facts(engine, clock), schema))
+				must(t, c.write(logs.NewDocuments(engine, clock), schema))
 				leaves := leavesIn(t, engine)
 				if len(leaves) != want || len(engine.batches) > 1 {
 					t.Fatalf("%d leaves with %d batches, want %d", len(leaves), len(engine.batches), want)
@@ -153,7 +153,7 @@ func TestALeafNamesTheGroupOfItsFact(t *testing.T) {
 			case "snapshots":
 				record.Fields = map[string]any{"environment": "e1"}
 			}
-			must(t, storagetest.Insert(t.Context(), logs.Facts(engine, clock), schemaNamed(t, collection), record))
+			must(t, storagetest.Insert(t.Context(), logs.NewDocuments(engine, clock), schemaNamed(t, collection), record))
 			leaves := leavesIn(t, engine)
 			if len(leaves) != 1 || leaves[0].Kind != want.Kind || leaves[0].ID != want.ID || leaves[0].Group != want.Group {
 				t.Errorf("leaves %+v", leaves)
@@ -164,7 +164,7 @@ func TestALeafNamesTheGroupOfItsFact(t *testing.T) {
 
 func TestLeafCommitsToTheStoredFact(t *testing.T) {
 	engine, schema := openEngine(t), schemaNamed(t, "artifacts")
-	docs := logs.Facts(engine, clock)
+	docs := logs.NewDocuments(engine, clock)
 	must(t, storagetest.Put(t.Context(), docs, schema, fact("a", 1)))
 	must(t, storagetest.Put(t.Context(), docs, schema, fact("a", 2)))
 	if err := storagetest.Insert(t.Context(), docs, schema, fact("a", 3)); !errors.Is(err, storage.ErrExists) {
@@ -196,7 +196,7 @@ func TestRefusedWriteHasItsIndexAmongTheCallersWrites(t *testing.T) {
 			}
 			writes[c.index].Kind, writes[c.index].Revision = c.kind, 9
 			must(t, storagetest.Insert(t.Context(), engine, schema, writes[c.index].Record))
-			err := logs.Facts(engine, clock).Write(t.Context(), writes...)
+			err := logs.NewDocuments(engine, clock).Write(t.Context(), writes...)
 			var refused *storage.RefusedWrite
 			if !errors.As(err, &refused) || refused.Index != c.index || !errors.Is(err, c.reason) {
 				t.Errorf("write %d is refused: %v", c.index, err)
@@ -210,7 +210,7 @@ func TestRefusedWriteHasItsIndexAmongTheCallersWrites(t *testing.T) {
 
 func TestRefusedSingleWriteReturnsTheBareReason(t *testing.T) {
 	engine, schema := openEngine(t), schemaNamed(t, "environments")
-	docs := logs.Facts(engine, clock)
+	docs := logs.NewDocuments(engine, clock)
 	must(t, storagetest.Insert(t.Context(), docs, schema, fact("e", 1)))
 	if err := storagetest.Insert(t.Context(), docs, schema, fact("e", 2)); err != storage.ErrExists {
 		t.Errorf("inserted twice: %v", err)
@@ -235,7 +235,7 @@ func TestFactsOfALargeBatchAreWrittenWithTheirLeaves(t *testing.T) {
 				}
 				writes = append(writes, write)
 			}
-			must(t, logs.Facts(engine, clock).Write(t.Context(), writes...))
+			must(t, logs.NewDocuments(engine, clock).Write(t.Context(), writes...))
 			if len(engine.batches) != 2 {
 				t.Errorf("%d commands", len(engine.batches))
 			}
@@ -261,7 +261,7 @@ func TestEachVersionOfAReplaceableFactHasALeaf(t *testing.T) {
 	for _, collection := range []string{"environments", "allowlist"} {
 		t.Run(collection, func(t *testing.T) {
 			engine, schema := openEngine(t), schemaNamed(t, collection)
-			docs := logs.Facts(engine, clock)
+			docs := logs.NewDocuments(engine, clock)
 			must(t, storagetest.Insert(t.Context(), docs, schema, fact("e", 1)))
 			must(t, storagetest.Replace(t.Context(), docs, schema, fact("e", 2), 1))
 			must(t, docs.Write(t.Context(), storage.Write{Kind: storage.WriteReplace, Schema: schema, Record: fact("e", 3), Revision: 2}))
@@ -284,7 +284,7 @@ func TestAFactWithoutAnOrganizationIsNotStored(t *testing.T) {
 	for name, body := range map[string]string{"none": `{"id":"1"}`, "empty": `{"org":""}`, "no JSON": `x`} {
 		t.Run(name, func(t *testing.T) {
 			engine, schema := openEngine(t), schemaNamed(t, "templates")
-			err := storagetest.Insert(t.Context(), logs.Facts(engine, clock), schema, storage.Record{ID: "1", Revision: 1, Body: []byte(body)})
+			err := storagetest.Insert(t.Context(), logs.NewDocuments(engine, clock), schema, storage.Record{ID: "1", Revision: 1, Body: []byte(body)})
 			if err == nil || strings.Contains(err.Error(), "%!") || !strings.Contains(err.Error(), "organization") {
 				t.Errorf("error %v", err)
 			}
@@ -297,7 +297,7 @@ func TestAFactWithoutAnOrganizationIsNotStored(t *testing.T) {
 
 func TestEachOfSeveralAddedFactsGetsALeaf(t *testing.T) {
 	engine := openEngine(t)
-	docs := logs.Facts(engine, clock)
+	docs := logs.NewDocuments(engine, clock)
 	must(t, storagetest.Add(t.Context(), docs, schemaNamed(t, "artifacts"), fact("a", 1), fact("b", 1)))
 	must(t, storagetest.Add(t.Context(), docs, schemaNamed(t, "flows"), fact("a", 1)))
 	if leaves := leavesIn(t, engine); len(leaves) != 2 {

@@ -60,7 +60,7 @@ func enterFact(t *testing.T, engine storage.Documents, id string) logs.Leaf {
 	t.Helper()
 	record, err := engine.Get(t.Context(), schemaNamed(t, "artifacts"), id)
 	must(t, err)
-	must(t, storagetest.Put(t.Context(), logs.Facts(engine, clock), schemaNamed(t, "artifacts"), record))
+	must(t, storagetest.Put(t.Context(), logs.NewDocuments(engine, clock), schemaNamed(t, "artifacts"), record))
 	of := logs.New(engine, nil)
 	must(t, of.Begin(t.Context(), "acme", "example.com/acme"))
 	log, err := of.GetVersioned(t.Context(), "acme")

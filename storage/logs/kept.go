@@ -116,9 +116,9 @@ func (l *Logs) CheckConsistent(ctx context.Context, log *Log, last Kept) (string
 	return fmt.Sprintf("the first %d entries in the database are not those of a checkpoint that was published", last.Size), nil
 }
 
-// Restored stores in all logs of a restored database why they may lack entries; "" means that they do not. It returns,
+// RecordRestore stores in all logs of a restored database why they may lack entries; "" means that they do not. It returns,
 // by organization, why a log must not be continued.
-func (l *Logs) Restored(ctx context.Context, why string) (map[string]string, error) {
+func (l *Logs) RecordRestore(ctx context.Context, why string) (map[string]string, error) {
 	halted := map[string]string{}
 	for record, err := range transfer.DocumentsIn(l.docs, logSchema).All(ctx, "") {
 		if err != nil {
@@ -132,17 +132,17 @@ func (l *Logs) Restored(ctx context.Context, why string) (map[string]string, err
 		if err != nil {
 			return halted, err
 		}
-		if behind, err := l.CheckConsistent(ctx, &log, last); err != nil {
+		if halt, err := l.CheckConsistent(ctx, &log, last); err != nil {
 			return halted, err
-		} else if behind != "" {
-			halted[record.ID] = behind
+		} else if halt != "" {
+			halted[record.ID] = halt
 		}
 	}
 	return halted, nil
 }
 
-// ErrNotBehind reports that a log needs no other one to continue it.
-var ErrNotBehind = errors.New("the database has all entries of the last checkpoint that was published")
+// ErrConsistent reports that a log needs no other one to continue it.
+var ErrConsistent = errors.New("the database has all entries of the last checkpoint that was published")
 
 // Continue begins a new log for an organization whose log must not be continued, with the entries of the database and
 // another origin. Its next entry cites the last checkpoint of the old log in the object store.
@@ -160,7 +160,7 @@ func (l *Logs) Continue(ctx context.Context, org string) (Log, error) {
 		return Log{}, err
 	}
 	if why == "" {
-		return Log{}, ErrNotBehind
+		return Log{}, ErrConsistent
 	}
 	next := Log{
 		Org: org, Origin: old.Value.nextOrigin(last.Generation + 1), Secret: old.Value.Secret, Tree: old.Value.Tree,

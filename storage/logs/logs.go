@@ -180,7 +180,7 @@ func (l *Logs) Block(ctx context.Context, org string, first int64) ([]Leaf, erro
 }
 
 func lost(after int64, err error) error {
-	return storage.Damaged(fmt.Sprintf("Entries of the log behind entry %d are lost", after), err)
+	return storage.Damaged(fmt.Sprintf("Entries of the log after entry %d are lost", after), err)
 }
 
 // Entries returns the entries of a log at the positions [from, to), counted from 0: the beginning of a bundle.

@@ -36,7 +36,7 @@ func (l *Logs) list(ctx context.Context, after, org string, limit int) ([]Leaf, 
 		}
 		var leaf Leaf
 		if err := sonic.Unmarshal(records[i].Body, &leaf); err != nil {
-			return nil, storage.Damaged("What waits for the log is damaged", err)
+			return nil, storage.Damaged("A leaf that waits for the log is damaged", err)
 		}
 		leaves = append(leaves, leaf)
 	}

@@ -34,7 +34,7 @@ func NewUpdater(store *app.Store, clock evidence.Clock, log *slog.Logger) *Updat
 	return &Updater{store: store, clock: clock, log: log}
 }
 
-// Follow adds a member's snapshot, with stored events, to the logical environments: one command if there are none.
+// Follow adds a member's snapshot, whose events are stored, to the logical environments: one command if there are none.
 func (u *Updater) Follow(ctx context.Context, made *snapshot.Snapshot) error {
 	log := u.log.With("org", made.Org, "member", made.Environment, "snapshot", made.Number)
 	ids, err := u.store.Environments.Including(ctx, made.Org, made.Environment)
@@ -49,7 +49,7 @@ func (u *Updater) Follow(ctx context.Context, made *snapshot.Snapshot) error {
 	return nil
 }
 
-// Update adds the snapshots that a logical environment lacks by its membership and its members. It ignores others.
+// Update adds the snapshots that an environment lacks. It ignores physical and archived environments.
 func (u *Updater) Update(ctx context.Context, id string) error {
 	return logFailure(ctx, u.log.With("environment", id), u.update(ctx, id, nil))
 }
@@ -74,7 +74,7 @@ func (u *Updater) updateAll(ctx context.Context, ids []string, err error) error 
 }
 
 // CatchUp adds the snapshots that a logical environment lacks before it is read: those of an unfinished change of
-// membership, and all of an environment from before this numbering. If nothing is missing, it takes two commands.
+// membership, and all of an environment of versions before this numbering. If none is missing, it takes two commands.
 func (u *Updater) CatchUp(ctx context.Context, environment *evidence.Environment) error {
 	upToDate, err := u.upToDate(ctx, environment)
 	if err == nil && !upToDate {
@@ -150,7 +150,7 @@ func (u *Updater) heads(ctx context.Context, environment *evidence.Environment) 
 	return u.store.Heads.GetMany(ctx, append([]string{environment.ID}, environment.Active...))
 }
 
-// extend finishes the last snapshot and adds what is missing, or returns storage.ErrExists after another process.
+// extend finishes the last snapshot and adds the missing ones, or returns storage.ErrExists if another process did.
 func (u *Updater) extend(ctx context.Context, s *state, made *snapshot.Snapshot) error {
 	if !s.finished() {
 		if err := u.finish(ctx, &s.last); err != nil {

@@ -45,7 +45,7 @@ type snapshotContents struct {
 	known   *provenances
 }
 
-// contents reads the contents of a snapshot or, if it is logical, of its cause. It returns nil without a cause.
+// contents reads the contents of a snapshot or, if it is logical, of its cause: nil if it has none.
 func (w *writer) contents(ctx context.Context, made *snapshot.Snapshot) (*snapshotContents, error) {
 	if made.Type == evidence.LogicalType {
 		if made.Cause == nil {
@@ -177,7 +177,7 @@ func (w *writer) ofScaled(ctx context.Context, scaled *notification.ArtifactsSca
 	return w.grouped(env, notification.EventArtifactScaled, "were scaled", notices), nil
 }
 
-// ofAllowed returns the notice of a permitted artifact, with a snapshot that was evaluated with the permission.
+// ofAllowed returns the notice of a permitted artifact, with the snapshot of evaluatedWith.
 func (w *writer) ofAllowed(ctx context.Context, allowed *evidence.Allowance) (noticeSet, error) {
 	number, err := w.evaluatedWith(ctx, allowed)
 	if err != nil {
@@ -234,7 +234,7 @@ func (w *writer) evaluatedWith(ctx context.Context, allowed *evidence.Allowance)
 		case <-time.After(evaluationCheck):
 		}
 		var latest int64
-		if latest, err = w.store.Snapshots.Latest(ctx, allowed.Environment); err == nil && latest > number {
+		if latest, err = w.store.Snapshots.LastNumber(ctx, allowed.Environment); err == nil && latest > number {
 			number = latest
 			shown, err = w.shows(ctx, allowed, number)
 		}

@@ -61,7 +61,7 @@ func TestArtifactsThatScaleAreToldWithoutASnapshot(t *testing.T) {
 			t.Errorf("told %q, want %q", all[0].Notice.Description, step.change)
 		}
 	}
-	if last, err := s.store.Snapshots.Latest(t.Context(), s.env); err != nil || last != 5 {
+	if last, err := s.store.Snapshots.LastNumber(t.Context(), s.env); err != nil || last != 5 {
 		t.Errorf("there are %d snapshots, %v", last, err)
 	}
 }

@@ -25,7 +25,7 @@ const (
 	deliveriesAtOnce = storage.MaxMany
 	// maxEnqueued is how many deliveries of an event are enqueued at once; the relay enqueues the others.
 	maxEnqueued = 2_000
-	// maxDeliveries bounds the deliveries of an event. Beyond it webhooks, like people, get one for many artifacts.
+	// maxDeliveries bounds the deliveries of an event. Beyond it webhooks, like people, get one notice of many artifacts.
 	maxDeliveries = 50_000
 )
 
@@ -43,8 +43,8 @@ func NewFanout(store *app.Store, links links.Links, enqueuer relay.Enqueuer, clo
 	return &Fanout{store: store, links: links, enqueuer: enqueuer, clock: clock, log: log}
 }
 
-// Tell makes the deliveries of an event to the targets of an action and enqueues them, each once even if it is
-// repeated. After an error that is no outage it is repeated for a day; then the event is parked.
+// Tell makes the deliveries of an event to the targets of an action, each once even if it is repeated, and enqueues
+// them. After an error that is no outage it is repeated for a day; then the event is parked.
 func (f *Fanout) Tell(ctx context.Context, id string, number int64) error {
 	event, err := f.store.Outbox.Get(ctx, id)
 	if err != nil || event.Parked > 0 || !slices.Contains(event.Actions, number) {

@@ -13,24 +13,24 @@ import (
 	"attestry/tasks/relay"
 )
 
-// queue remembers what was enqueued.
+// queue is a fake that records the enqueued tasks.
 type queue struct {
 	mu      sync.Mutex
 	tasks   []string // key and attempt
 	waiting int
-	away    error
+	err     error // returned by Enqueue
 }
 
 func (q *queue) Enqueue(_ context.Context, ref job.Ref, attempt int64) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.tasks = append(q.tasks, ref.Key+":"+strconv.FormatInt(attempt, 10))
-	return q.away
+	return q.err
 }
 
 func (q *queue) Waiting(context.Context, string) (int, error) { return q.waiting, nil }
 
-// take returns what was enqueued since the last call.
+// take returns the tasks that were enqueued since the last call.
 func (q *queue) take() []string {
 	taken := q.tasks
 	q.tasks = nil
@@ -38,7 +38,7 @@ func (q *queue) take() []string {
 	return taken
 }
 
-func TestDueWorkIsEnqueuedAndLaterAgain(t *testing.T) {
+func TestDueWorkIsEnqueuedAgainAfterAPause(t *testing.T) {
 	now, elected := time.Unix(100, 0), false
 	due := map[string]float64{"a": 90, "b": 100, "later": 200}
 	source := func(_ context.Context, at float64, _ string) (refs []job.Ref, _ string, _ error) {
@@ -55,7 +55,7 @@ func TestDueWorkIsEnqueuedAndLaterAgain(t *testing.T) {
 	step := func(name string, want ...string) {
 		t.Helper()
 		err := r.Relay(t.Context())
-		if got := q.take(); !slices.Equal(got, want) || (err != nil) != (q.away != nil) {
+		if got := q.take(); !slices.Equal(got, want) || (err != nil) != (q.err != nil) {
 			t.Errorf("%s: enqueued %v, want %v, %v", name, got, want, err)
 		}
 	}
@@ -63,14 +63,14 @@ func TestDueWorkIsEnqueuedAndLaterAgain(t *testing.T) {
 	elected = true
 	q.waiting = 10_000
 	step("the queue is full")
-	q.waiting, q.away = 9_999, errors.New("Redis is away")
-	step("Redis is away", "a:90001")
-	q.waiting, q.away = 0, nil
-	step("Redis is back", "a:90001", "b:100000")
+	q.waiting, q.err = 9_999, errors.New("Redis is unreachable")
+	step("Redis is unreachable", "a:90001")
+	q.waiting, q.err = 0, nil
+	step("Redis is reachable again", "a:90001", "b:100000")
 	step("a moment later")
 	due["b"] = 100.5
 	now = now.Add(time.Second)
-	step("what is due again", "b:100500")
+	step("due again", "b:100500")
 	now = now.Add(10 * time.Second)
 	step("ten seconds later", "a:90001", "b:100501")
 	delete(due, "b")
@@ -85,9 +85,9 @@ func TestNothingMoreIsEnqueuedAfterAFailure(t *testing.T) {
 	for i := range due {
 		due[i] = job.Ref{Kind: &job.Send, Key: strconv.Itoa(i)}
 	}
-	q := &queue{away: errors.New("Redis is away")}
+	q := &queue{err: errors.New("Redis is unreachable")}
 	err := relay.EnqueueAll(t.Context(), q, due, func(*job.Ref) int64 { return 0 })
-	if tried := len(q.take()); tried > len(due)/4 || !errors.Is(err, q.away) {
+	if tried := len(q.take()); tried > len(due)/4 || !errors.Is(err, q.err) {
 		t.Errorf("tried %d tasks: %v", tried, err)
 	}
 }

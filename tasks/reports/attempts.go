@@ -64,7 +64,7 @@ func reasonOf(err error) string {
 	return reasonOther
 }
 
-// refund is an attempt that was counted when it began, and that an outage ended before it could be uncounted.
+// refund is an attempt that an outage ended, and that is still to be uncounted. Attempts are counted when they begin.
 type refund struct {
 	arrival int64
 	holder  string

@@ -160,8 +160,8 @@ func (p *Processor) adoptCommitted(ctx context.Context, h *lease) (snapshot.Snap
 }
 
 // withdrawIfLost withdraws entries of the running set if the lease was lost before the head was written. A paused
-// worker may have written them after others made later snapshots. If its write of the head succeeded, there are none:
-// another worker first advances the head to this snapshot, and then this write is refused.
+// worker may have written them after others made later snapshots. If its write of the head succeeds, there are no later
+// ones: before another worker makes one, it advances the head to this snapshot, and then this write is refused.
 func (p *Processor) withdrawIfLost(ctx context.Context, cause error, environment string, entries []environments.Running) error {
 	if cause == nil || !errors.Is(cause, errLeaseLost) && !errors.Is(context.Cause(ctx), errLeaseLost) {
 		return cause

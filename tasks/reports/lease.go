@@ -35,7 +35,8 @@ func (h *lease) current() snapshot.Head {
 	return h.head
 }
 
-// acquireLease takes the lease, or returns nil. It counts the attempt, in case the report kills the worker.
+// acquireLease takes the lease, or returns nil if another worker has it. It counts the attempt, as it may kill the
+// worker.
 func (p *Processor) acquireLease(ctx context.Context, environment string) (*lease, error) {
 	if err := p.refund(ctx, environment); err != nil {
 		return nil, err
@@ -70,7 +71,7 @@ func (p *Processor) acquireLease(ctx context.Context, environment string) (*leas
 	return nil, errContended
 }
 
-// renewLease renews the lease until it is released. The context ends when the lease is lost.
+// renewLease renews the lease until release is called. The context ends when a renewal fails, with its error as cause.
 func (p *Processor) renewLease(ctx context.Context, h *lease) (context.Context, func()) {
 	return goroutine.Every(ctx, job.Report.RenewEvery(), func(ctx context.Context) error { return p.renewOnce(ctx, h) })
 }
@@ -115,7 +116,7 @@ func (p *Processor) commit(ctx context.Context, h *lease, change func(*snapshot.
 }
 
 // commitWith changes the head under the lease, with one batch that writes before, the head, and after. If the head was
-// changed meanwhile, it repeats the change on the new head. After the release of the lease it changes nothing:
+// changed meanwhile, it repeats the change on the new head. After the lease was lost or released, it is errLeaseLost:
 // otherwise a renewal that waited for the release would take the lease again.
 func (p *Processor) commitWith(ctx context.Context, h *lease, before *storage.Batch, change func(*snapshot.Head), after *storage.Batch) error {
 	h.mu.Lock()

@@ -21,8 +21,9 @@ const factsPerRead = 1000
 
 // load reads everything that the decision about a report depends on.
 //
-// It adds starting artifacts to the running set, then reads the generation, then the facts and policies. So a later
-// change finds the artifact in the running set and changes the generation, and the next report is evaluated again.
+// It adds starting artifacts to the running set, then reads the generation, then the facts and policies. So a change of
+// these after the read finds the artifact in the running set and changes the generation. Then a later report that equals
+// this one is evaluated again.
 func (p *Processor) load(ctx context.Context, head snapshot.Head, report *pending) (in *snapshot.Input, err error) {
 	in = &snapshot.Input{Head: head, Report: report.ReportRecord}
 	if in.SameDigest() {

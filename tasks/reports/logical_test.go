@@ -71,7 +71,7 @@ func (s *scene) archive(id string) error {
 // united lists the snapshots of a logical environment.
 func (s *scene) united(t testing.TB, id string) []snapshot.Snapshot {
 	t.Helper()
-	latest, err := s.store.Snapshots.Latest(t.Context(), id)
+	latest, err := s.store.Snapshots.LastNumber(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}

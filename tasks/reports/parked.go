@@ -16,7 +16,7 @@ import (
 // ErrUnsettled reports that a worker is still parking a report, which takes seconds once the stores answer.
 var ErrUnsettled = errors.New("the report is still being parked, try again")
 
-// Parked lists, retries and discards parked reports for an operator.
+// Parked lists waiting reports, and retries and discards parked ones, for an operator.
 type Parked struct {
 	store  *app.Store
 	intake *Intake
@@ -56,7 +56,8 @@ func entryOf(ref environments.ReportRef, head *snapshot.Head) job.Entry {
 	return status.Entry(kindOf(ref.Repeat), head.Org, ref.Environment+"/"+strconv.FormatInt(ref.Arrival, 10))
 }
 
-// CountJobs counts reports and evaluations by stage, with four commands: leased and failed ones among the oldest only.
+// CountJobs counts reports and evaluations by stage, with four commands. It finds leased and failed ones only among the
+// oldest.
 func (p *Parked) CountJobs(ctx context.Context) (map[job.Stage]int64, error) {
 	waiting, parked, err := p.store.Reports.Counts(ctx)
 	if err != nil {
@@ -113,8 +114,8 @@ func (p *Parked) Discard(ctx context.Context, parked *environments.WaitingReport
 	return p.store.Reports.Remove(ctx, *parked)
 }
 
-// processed returns up to which arrival number reports are processed or parked. Later parked ones stay: workers stop at
-// gaps.
+// processed returns the environment's last processed or parked arrival number. It is ErrUnsettled if that is before the
+// parked report: without the report there would be a gap, at which workers stop.
 func (p *Parked) processed(ctx context.Context, parked *environments.WaitingReport) (int64, error) {
 	head, err := p.store.Heads.Get(ctx, parked.Environment)
 	if err == nil && head.Processed < parked.Arrival {

@@ -21,7 +21,7 @@ type pending struct {
 }
 
 // process processes one report: it loads what the decision depends on, decides, and commits the result. If another
-// worker has stored a snapshot of that number, it completes that one first and compares the report with it.
+// worker has stored a snapshot of the same number, it completes that one first, then compares the report with it.
 func (p *Processor) process(ctx context.Context, h *lease, report *pending) error {
 	for {
 		input, err := p.load(ctx, h.current(), report)

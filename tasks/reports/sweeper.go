@@ -37,7 +37,7 @@ func NewSweeper(store *app.Store, queues relay.Queues, clock evidence.Clock, log
 		intake: NewIntake(store, nil, nil, clock, 0)}
 }
 
-// Sweep does one sweep, if this process is the elected one.
+// Sweep does one sweep, then lapse, if this process is the elected one.
 func (s *Sweeper) Sweep(ctx context.Context) error {
 	elected, err := s.store.Leases.Acquire(ctx, sweepLease, s.holder, 3*SweepInterval)
 	if err != nil || !elected {
@@ -104,8 +104,8 @@ func environmentsOf(refs []environments.ReportRef) []string {
 	return storage.Distinct(storage.Map(refs, func(ref environments.ReportRef) string { return ref.Environment }))
 }
 
-// enqueue enqueues a task, unless its queue is so long that the workers cannot keep up. Each sweep gives its tasks new
-// ids, so Redis would have to hold more and more of them.
+// enqueue enqueues a task, unless its queue is so long that the workers cannot keep up. Waiting reports get tasks with
+// new ids every job.EnqueueAgain, so Redis would have to hold more and more of them.
 func (s *Sweeper) enqueue(ctx context.Context, one *sweep, kind *job.Kind, org string, ref environments.ReportRef) error {
 	if _, ok := one.room[kind]; !ok {
 		n, err := s.queues.Waiting(ctx, kind.Queue)

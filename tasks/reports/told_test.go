@@ -35,7 +35,7 @@ func (s *stage) told(t testing.TB) model {
 		pairs = append(pairs, fingerprint(file), file)
 	}
 	w := &eventReader{stage: s, chronicle: model{}, names: strings.NewReplacer(pairs...)}
-	latest, err := s.store.Snapshots.Latest(t.Context(), s.env)
+	latest, err := s.store.Snapshots.LastNumber(t.Context(), s.env)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func (f *fixture) addToTrails(org string, count int) {
 				ID: fmt.Sprint(number), Revision: 1, Fields: map[string]any{"org": org, "trail": fmt.Sprint(number / 10)}, Body: fmt.Appendf(nil, `{"number":%d}`, number),
 			}})
 		}
-		must(f.t, logs.Facts(f.docs, f.clock.Now).Write(f.t.Context(), writes...))
+		must(f.t, logs.NewDocuments(f.docs, f.clock.Now).Write(f.t.Context(), writes...))
 		count -= len(writes)
 	}
 }

@@ -286,7 +286,7 @@ func TestAnotherLogContinuesOneThatWasRestored(t *testing.T) {
 	if kept, _, err := repository.LastKept(t.Context(), "acme"); err != nil || kept.Generation != 1 || kept.Note != log.Checkpoint || len(f.keptKeys()) != 1 {
 		t.Errorf("kept %+v: %v", kept, err)
 	}
-	if _, err := repository.Continue(t.Context(), "acme"); !errors.Is(err, logs.ErrNotBehind) {
+	if _, err := repository.Continue(t.Context(), "acme"); !errors.Is(err, logs.ErrConsistent) {
 		t.Errorf("continued once more: %v", err)
 	}
 	if old.Origin != "example.com/name-of-acme" {
@@ -346,7 +346,7 @@ func TestALogOfARestoredDatabaseIsNotContinued(t *testing.T) {
 	f, _, last := published(t)
 	before := f.log()
 	const why = "the database was restored from the backup of yesterday"
-	halted, err := logs.New(f.docs, f.objs).Restored(t.Context(), why)
+	halted, err := logs.New(f.docs, f.objs).RecordRestore(t.Context(), why)
 	if err != nil || len(halted) != 1 || halted["acme"] != why {
 		t.Fatalf("halted %q: %v", halted, err)
 	}
@@ -364,7 +364,7 @@ func TestALogOfARestoredDatabaseIsNotContinued(t *testing.T) {
 func TestALogOfARestoredDatabaseIsContinuedIfNothingWasPublishedSince(t *testing.T) {
 	f, _, _ := published(t)
 	before := f.log()
-	if halted, err := logs.New(f.docs, f.objs).Restored(t.Context(), ""); err != nil || len(halted) != 0 {
+	if halted, err := logs.New(f.docs, f.objs).RecordRestore(t.Context(), ""); err != nil || len(halted) != 0 {
 		t.Fatalf("halted %q: %v", halted, err)
 	}
 	f.add("acme", 1)

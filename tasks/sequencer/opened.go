@@ -31,8 +31,8 @@ type opened struct {
 	lastIndexedAt, searchedAt float64
 }
 
-// open returns the state of a log, nil if the log must not be continued. Its first call for a log compares that with
-// the last checkpoint in the object store.
+// open returns the state of a log, nil if the log must not be continued. Until it has returned one, each call compares
+// the log with the last checkpoint in the object store.
 func (s *Sequencer) open(ctx context.Context, log *logs.Log) (*opened, error) {
 	if known, ok := s.opened.Load(log.Org); ok {
 		return known.(*opened), nil

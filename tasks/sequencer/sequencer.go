@@ -18,8 +18,8 @@ import (
 // signInterval is how long a log is not signed again after a checkpoint.
 const signInterval = time.Second
 
-// Sequencer continues the log of one organization at a time. Several may continue the same log: the insertion of a
-// document gives each index, and everything else is computed from these documents.
+// Sequencer continues the logs of organizations. Several may continue the same log: the insertion of a document gives
+// its leaves their indexes, and everything else is computed from these documents.
 type Sequencer struct {
 	logs  *logs.Logs
 	keys  translog.Keys
@@ -145,7 +145,7 @@ func (r *run) index(ctx context.Context) error {
 			}
 			leaves = leaves[len(some):]
 		}
-		// By the clock of another process, a leaf may be of the future, and earlier leaves may still come.
+		// By the clock of another process a leaf may be of the future. Leaves of times before it may still come.
 		r.state.setIndexed(min(found[len(found)-1].At, now))
 		if len(found) < storage.MaxMany {
 			return nil // those that were stored meanwhile wake a sequencer again
@@ -244,7 +244,7 @@ func (r *run) untilDue() time.Duration {
 const (
 	// KeepInterval is how often the last checkpoints of logs are stored in the object store.
 	KeepInterval = 5 * time.Second
-	// retainInterval is how often the retention of one of them is set, retainDays its maximum. The others are replaced.
+	// retainInterval is how often one of them gets a retention, of at most retainDays. The next one replaces the others.
 	retainInterval = 24 * time.Hour
 	retainDays     = 30
 )

@@ -91,7 +91,7 @@ func (f *fixture) add(org string, count int) {
 		record := storage.Record{ID: fmt.Sprint(number), Revision: 1, Fields: map[string]any{"org": org}, Body: fmt.Appendf(nil, `{"org":%q,"number":%d}`, org, number)}
 		writes = append(writes, storage.Write{Kind: storage.WriteInsert, Schema: factSchema, Record: record})
 	}
-	if err := logs.Facts(f.docs, f.clock.Now).Write(f.t.Context(), writes...); err != nil {
+	if err := logs.NewDocuments(f.docs, f.clock.Now).Write(f.t.Context(), writes...); err != nil {
 		f.t.Error(err)
 	}
 }
@@ -313,7 +313,7 @@ func TestEachEntryIsProven(t *testing.T) {
 
 func TestAFactWithSeveralLeavesGetsOnePlace(t *testing.T) {
 	f := newFixture(t)
-	docs := logs.Facts(f.docs, f.clock.Now)
+	docs := logs.NewDocuments(f.docs, f.clock.Now)
 	again := func() {
 		stored, err := f.docs.Get(t.Context(), factSchema, "1")
 		must(t, err)

@@ -37,7 +37,7 @@ type Asker struct {
 	count     func(witness, reason string)
 }
 
-// New makes an asker. count is called for each witness that has not cosigned, with the reason "fork" or "failed".
+// New makes an asker. count is called when a witness that was asked has not cosigned, with "fork" or "failed".
 func New(of *logs.Logs, witnesses config.Witnesses, client *http.Client, clock evidence.Clock, log *slog.Logger, count func(witness, reason string)) *Asker {
 	return &Asker{logs: of, witnesses: witnesses, client: client, clock: clock, log: log, count: count}
 }
@@ -58,7 +58,7 @@ func (a *Asker) Ask(ctx context.Context, org string) error {
 	return group.Wait()
 }
 
-// ask asks a witness whose pause is over, and records the outcome.
+// ask asks a witness if its pause is over, and records the outcome and when the log is next to be cosigned.
 func (a *Asker) ask(ctx context.Context, log *logs.Log, witness *config.Witness, known logs.Witness) error {
 	name, signature := witness.Key.Name(), ""
 	if known.Retry <= evidence.Seconds(a.clock()) {
@@ -71,7 +71,7 @@ func (a *Asker) ask(ctx context.Context, log *logs.Log, witness *config.Witness,
 			known.Retry = evidence.Seconds(a.clock().Add(job.Cosign.Pause(known.Failed, rand.Float64())))
 		}
 	}
-	return a.logs.Witnessed(ctx, log.Org, log.Signed, name, known, signature, a.witnesses.Names())
+	return a.logs.RecordCosignature(ctx, log.Org, log.Signed, name, known, signature, a.witnesses.Names())
 }
 
 // report counts and logs that a witness has not cosigned.

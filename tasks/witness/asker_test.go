@@ -38,7 +38,7 @@ func (organizations) OrganizationOf(_ context.Context, id string) (evidence.Orga
 	return evidence.Organization{ID: id, Name: id}, nil
 }
 
-// fixture is a log and its witnesses.
+// fixture is a transparency log with its witnesses.
 type fixture struct {
 	t         *testing.T
 	docs      storage.Documents
@@ -91,12 +91,12 @@ func (f *fixture) sign(count int) {
 		record := storage.Record{ID: fmt.Sprint(f.facts), Revision: 1, Body: []byte(`{"org":"acme"}`)}
 		writes = append(writes, storage.Write{Kind: storage.WriteInsert, Schema: factSchema, Record: record})
 	}
-	must(f.t, logs.Facts(f.docs, f.clock.Now).Write(f.t.Context(), writes...))
+	must(f.t, logs.NewDocuments(f.docs, f.clock.Now).Write(f.t.Context(), writes...))
 	f.clock.Advance(2 * time.Second)
 	must(f.t, f.sequencer.Sequence(f.t.Context(), "acme"))
 }
 
-// ask asks the witnesses as a worker does.
+// ask has a new asker ask the witnesses, and collects its log output and the failures that it counts.
 func (f *fixture) ask() {
 	f.t.Helper()
 	var settings []string
@@ -122,7 +122,7 @@ func (f *fixture) log() logs.Log {
 	return log
 }
 
-// cosigners are those of the witnesses whose signature of the text of a checkpoint verifies.
+// cosigners returns the names of the witnesses with a valid cosignature on a signed checkpoint.
 func (f *fixture) cosigners(signed string) (names []string) {
 	f.t.Helper()
 	for _, witness := range f.witnesses {
@@ -135,7 +135,7 @@ func (f *fixture) cosigners(signed string) (names []string) {
 	return names
 }
 
-// due is when witnesses are to be asked next, in seconds from now; -1 if they are not.
+// due returns after how many seconds witnesses are asked next, -1 if none is to be asked within a day.
 func (f *fixture) due() float64 {
 	f.t.Helper()
 	refs, _, err := f.logs.Uncosigned(f.t.Context(), evidence.Seconds(f.clock.Now().Add(24*time.Hour)), "")
@@ -181,35 +181,35 @@ func TestWitnessesCosignEachCheckpoint(t *testing.T) {
 	}
 }
 
-func TestAWitnessThatIsAwayIsAskedAgain(t *testing.T) {
+func TestAWitnessThatFailsIsAskedAgain(t *testing.T) {
 	f := newFixture(t, "w1", "w2")
-	away := true
+	failing := true
 	f.witnesses[1].Intercept = func(w http.ResponseWriter, _ *http.Request) bool {
-		if away {
+		if failing {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
-		return away
+		return failing
 	}
 	f.sign(1)
 	last := 0.0
 	for range 6 {
 		f.ask()
-		f.want("away", []string{"w1"}, []string{"w2 failed"})
+		f.want("failing", []string{"w1"}, []string{"w2 failed"})
 		if due := f.due(); due < 1.2*last || due < 0.7 {
-			t.Errorf("the pause is %v s, behind one of %v s", due, last)
+			t.Errorf("the pause is %v s, after one of %v s", due, last)
 		}
 		last = f.due()
 		f.clock.Advance(time.Duration(last*float64(time.Second)) + time.Millisecond)
 	}
-	f.ask() // and fails once more
+	f.ask() // fails once more
 	asked := f.witnesses[1].Asked()
 	f.sign(1)
 	f.ask()
-	f.want("left alone", []string{"w1"}, nil)
+	f.want("during the pause", []string{"w1"}, nil)
 	if f.witnesses[1].Asked() != asked || f.due() <= 0 {
 		t.Errorf("it was asked %d times, %d before, and is due in %v s", f.witnesses[1].Asked(), asked, f.due())
 	}
-	away = false
+	failing = false
 	f.clock.Advance(5 * time.Minute)
 	f.ask()
 	f.want("back", []string{"w1", "w2"}, nil)
@@ -218,7 +218,7 @@ func TestAWitnessThatIsAwayIsAskedAgain(t *testing.T) {
 	}
 }
 
-func TestAWitnessThatDoesNotRunIsAway(t *testing.T) {
+func TestAStoppedWitnessIsAFailure(t *testing.T) {
 	f := newFixture(t, "w1", "w2")
 	f.witnesses[0].Stop()
 	f.sign(1)
@@ -226,7 +226,7 @@ func TestAWitnessThatDoesNotRunIsAway(t *testing.T) {
 	f.want("stopped", []string{"w2"}, []string{"w1 failed"})
 }
 
-func TestTheSizeThatAWitnessKnowsIsCorrected(t *testing.T) {
+func TestARequestIsRepeatedWithTheSizeThatTheWitnessAnswers(t *testing.T) {
 	f := newFixture(t, "w1")
 	f.sign(300)
 	earlier, err := translog.ParseCheckpoint(f.log().Checkpoint)
@@ -234,15 +234,15 @@ func TestTheSizeThatAWitnessKnowsIsCorrected(t *testing.T) {
 	f.sign(300)
 	f.witnesses[0].Learn(earlier)
 	f.ask()
-	f.want("it knows more than we do", []string{"w1"}, nil)
+	f.want("the witness knows a larger size", []string{"w1"}, nil)
 	f.sign(5)
 	f.witnesses[0].Learn(earlier)
 	f.ask()
-	f.want("it knows less than we do", []string{"w1"}, nil)
+	f.want("the witness knows a smaller size", []string{"w1"}, nil)
 	f.witnesses[0].Learn(translog.Checkpoint{Origin: origin})
 	f.sign(1)
 	f.ask()
-	f.want("it knows nothing any more", []string{"w1"}, nil)
+	f.want("the witness has lost its state", []string{"w1"}, nil)
 	if f.witnesses[0].Asked() != 6 {
 		t.Errorf("%d requests", f.witnesses[0].Asked())
 	}
@@ -270,8 +270,9 @@ func TestAForkIsReported(t *testing.T) {
 	}
 }
 
-// TestACheckpointThatWasOvertakenIsNoFork has a witness cosign a later checkpoint before the request for the one before arrives.
-func TestACheckpointThatWasOvertakenIsNoFork(t *testing.T) {
+// TestAnOvertakenCheckpointIsNoFork has a witness cosign a later checkpoint before the request for an earlier one
+// arrives.
+func TestAnOvertakenCheckpointIsNoFork(t *testing.T) {
 	f := newFixture(t, "w1")
 	f.sign(10)
 	var once sync.Once
@@ -294,7 +295,7 @@ func TestACheckpointThatWasOvertakenIsNoFork(t *testing.T) {
 	}
 }
 
-func TestWhatDoesNotVerifyIsNotPublished(t *testing.T) {
+func TestInvalidCosignaturesAreNotPublished(t *testing.T) {
 	for name, row := range map[string]struct {
 		answer func(f *fixture, text string) string
 	}{
@@ -322,7 +323,7 @@ func TestWhatDoesNotVerifyIsNotPublished(t *testing.T) {
 	}
 }
 
-func TestOtherAnswersAreErrorsOfTheWitness(t *testing.T) {
+func TestOtherAnswersAreFailures(t *testing.T) {
 	for name, row := range map[string]struct {
 		status int
 		body   string
@@ -330,7 +331,7 @@ func TestOtherAnswersAreErrorsOfTheWitness(t *testing.T) {
 		"the log is unknown":           {http.StatusNotFound, ""},
 		"the key is unknown":           {http.StatusForbidden, ""},
 		"the request is wrong":         {http.StatusBadRequest, ""},
-		"it is elsewhere":              {http.StatusFound, ""},
+		"redirect":                     {http.StatusFound, ""},
 		"too many requests":            {http.StatusTooManyRequests, ""},
 		"another size, without a type": {http.StatusConflict, "1\n"},
 	} {
@@ -363,7 +364,7 @@ func TestASlowWitnessDelaysNeitherOthersNorTheNextCheckpoint(t *testing.T) {
 		f.ask()
 	}()
 	<-began
-	for len(f.cosigners(f.log().Checkpoint)) == 0 && t.Context().Err() == nil { // until the other one has cosigned
+	for len(f.cosigners(f.log().Checkpoint)) == 0 && t.Context().Err() == nil { // until w2 has cosigned
 		time.Sleep(time.Millisecond)
 	}
 	f.want("while it is asked", []string{"w2"}, nil)

@@ -66,7 +66,7 @@ func (f *fixture) createHistory(ctx context.Context, pods, snapshots int, replac
 			return err
 		}
 	}
-	if latest, err := f.store.Snapshots.Latest(ctx, environment.ID); err != nil || latest != int64(snapshots) {
+	if latest, err := f.store.Snapshots.LastNumber(ctx, environment.ID); err != nil || latest != int64(snapshots) {
 		return fmt.Errorf("%d reports made %d snapshots: %w", snapshots, latest, err)
 	}
 	return nil
