@@ -251,8 +251,10 @@ type Allowance struct {
 	Lapsed    bool    `json:"lapsed,omitempty"`
 }
 
-// InForce reports whether the artifact is allowed at a time in Unix seconds.
-func (a *Allowance) InForce(at float64) bool { return a.ExpiresAt == 0 || at < a.ExpiresAt }
+// InForceAt returns a function that reports whether an allowance is in force at a time in Unix seconds.
+func InForceAt(at float64) func(*Allowance) bool {
+	return func(a *Allowance) bool { return a.ExpiresAt == 0 || at < a.ExpiresAt }
+}
 
 // Repeat applies a later request for the same artifact. The time never decreases.
 func (a *Allowance) Repeat(later Allowance) {

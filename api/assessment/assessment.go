@@ -84,7 +84,7 @@ func Load(ctx context.Context, base *resource.Base, org string, basis *Basis, im
 	}
 	allowed := map[string]evidence.Allowance{}
 	if basis.Environment.ID != "" {
-		if allowed, err = base.Allowlist.Of(ctx, basis.Environment.ID, resource.Map(subjects, (*facts.Subject).Fingerprints), evidence.Seconds(base.Clock())); err != nil {
+		if allowed, err = base.Allowlist.Of(ctx, basis.Environment.ID, resource.Map(subjects, (*facts.Subject).Fingerprints), evidence.InForceAt(evidence.Seconds(base.Clock()))); err != nil {
 			return nil, err
 		}
 	}

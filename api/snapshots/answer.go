@@ -303,7 +303,7 @@ func (h *handlers) loadPolicies(ctx context.Context, view *snapshotView, s *load
 			allowed = append(allowed, evidence.Fingerprints(one.Fingerprint, origins))
 		}
 	}
-	view.allowed, err = h.Allowlist.Of(ctx, s.Environment, allowed, s.Timestamp)
+	view.allowed, err = h.Allowlist.Of(ctx, s.Environment, allowed, evidence.InForceAt(s.Timestamp))
 	return err
 }
 

@@ -25,8 +25,7 @@ type judged struct {
 	documents []audit.EnvironmentDocument
 	applied   []policy.Applied // each version once
 	controls  []string
-	// ids are those of the environments, snapshots the names of their snapshots in the log, allowances those of
-	// allowances.
+	// ids and allowances are the ids of environments and of allowances, snapshots the names of snapshots in the log.
 	ids, snapshots, allowances []string
 }
 
@@ -82,7 +81,8 @@ func (j *judged) addEnvironment(ctx context.Context, store *app.Store, link link
 		return err
 	}
 	fingerprints := storage.Map(subjects, func(of appfacts.Subject) []string { return of.Fingerprints() })
-	allowed, err := store.Allowlist.Of(ctx, environment.ID, fingerprints, 0)
+	// Not by the clock, so that the package depends on stored data only.
+	allowed, err := store.Allowlist.Of(ctx, environment.ID, fingerprints, func(a *evidence.Allowance) bool { return !a.Lapsed })
 	if err != nil {
 		return err
 	}
@@ -98,9 +98,9 @@ func (j *judged) addEnvironment(ctx context.Context, store *app.Store, link link
 			Environment: environment.Name, Fingerprint: entry.Fingerprint, Since: entry.Since, StartedAt: started[entry.Since],
 			HTMLURL: link.Environment(f.of.Organization, environment.Name), Facts: known[i].Facts,
 		}
-		if allowance, ok := allowed[entry.Fingerprint]; ok && !allowance.Lapsed {
+		if allowance, ok := allowed[entry.Fingerprint]; ok {
 			document.Allowed = &audit.Allowance{Reason: allowance.Description, By: allowance.UserName, At: allowance.At, Until: allowance.ExpiresAt}
-			j.allowances = append(j.allowances, environment.ID+"/"+entry.Fingerprint)
+			j.allowances = append(j.allowances, environment.ID+"/"+allowance.Fingerprint)
 		}
 		f.refer(&document, subjects[i].Origins)
 		if err := document.Judge(applied, f.evaluations); err != nil {
@@ -141,7 +141,7 @@ func loadKnown(ctx context.Context, store *app.Store, environment *evidence.Envi
 	return subjects, known, err
 }
 
-// loadUnapproved sets the unapproved changes that the artifacts of entries, in their order, had when they began to run.
+// loadUnapproved sets the changes that were unapproved when subjects, in the order of entries, began to run.
 func loadUnapproved(ctx context.Context, store *app.Store, environment string, entries []environments.Running, subjects []appfacts.Subject) error {
 	queries := map[environments.PredecessorQuery]*appfacts.Subject{}
 	for i := range subjects {
@@ -180,7 +180,7 @@ func (f *facts) refer(document *audit.EnvironmentDocument, origins []evidence.Or
 	document.Facts.Flows = flows
 }
 
-// startTimes returns when artifacts began to run, by the numbers of the snapshots, without missing snapshots.
+// startTimes returns when artifacts began to run, by snapshot number. Missing snapshots are left out.
 func startTimes(ctx context.Context, store *app.Store, environment string, entries []environments.Running) (map[int64]float64, error) {
 	numbers := storage.Map(entries, func(entry environments.Running) int64 { return entry.Since })
 	slices.Sort(numbers)

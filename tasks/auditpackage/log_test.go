@@ -23,7 +23,7 @@ import (
 	"attestry/tasks/sequencer"
 )
 
-// withLog makes a scene whose organization has a log.
+// withLog returns a scene whose organization has a transparency log.
 func withLog(t *testing.T) *scene {
 	t.Helper()
 	s := newScene(t)
@@ -35,12 +35,12 @@ func withLog(t *testing.T) *scene {
 	return s
 }
 
-// OrganizationOf knows the organization of the tests.
+// OrganizationOf implements sequencer.Names.
 func (s *scene) OrganizationOf(context.Context, string) (evidence.Organization, error) {
 	return evidence.Organization{ID: acme.OrgID, Name: acme.OrgName}, nil
 }
 
-// sequence has everything logged that was recorded.
+// sequence adds all leaves to the log and signs a checkpoint.
 func (s *scene) sequence() {
 	s.t.Helper()
 	s.clock.Advance(2 * time.Second)
@@ -54,18 +54,18 @@ func (s *scene) verifiers() []string {
 	return verifiers
 }
 
-// prove verifies a package by the key of the log.
+// prove verifies a package with the keys of the log.
 func (s *scene) prove(members []member) audit.Result {
 	s.t.Helper()
 	verifier := audit.NewVerifier(attestationtest.Evaluate, audit.DefaultMemory)
 	verifier.Trust(s.verifiers())
-	for _, one := range members {
-		s.must(verifier.Add(one.header.Name, int64(len(one.content)), bytes.NewReader(one.content)))
+	for _, m := range members {
+		s.must(verifier.Add(m.header.Name, int64(len(m.content)), bytes.NewReader(m.content)))
 	}
 	return verifier.Finish()
 }
 
-// allow permits an artifact in the environment.
+// allow adds an artifact to the allowlist of the environment.
 func (s *scene) allow(fingerprint string) {
 	s.t.Helper()
 	_, err := s.store.Allowlist.Put(s.t.Context(), evidence.Allowance{ID: evidence.NewID(), Org: acme.OrgID, Environment: s.env, Fingerprint: fingerprint, At: s.now()})
@@ -133,14 +133,14 @@ func TestPackageWaitsForTheCheckpointThatCoversItsFacts(t *testing.T) {
 	for name, c := range map[string]struct {
 		logged func(s *scene)
 	}{
-		"nothing is in the log":     {func(*scene) {}},
-		"the last fact is not":      {func(s *scene) { s.sequence(); s.attest("1", attestation("last", evidence.TypeGeneric)) }},
-		"it has no checkpoint":      {(*scene).place},
-		"the last fact has a place": {func(s *scene) { s.sequence(); s.attest("1", attestation("last", evidence.TypeGeneric)); s.place() }},
+		"nothing is in the log":           {func(*scene) {}},
+		"the last fact is not in the log": {func(s *scene) { s.sequence(); s.attest("1", attestation("last", evidence.TypeGeneric)) }},
+		"the log has no checkpoint":       {(*scene).index},
+		"the last fact has an index":      {func(s *scene) { s.sequence(); s.attest("1", attestation("last", evidence.TypeGeneric)); s.index() }},
 		"a checkpoint was stored by a process that was killed": {func(s *scene) {
 			s.sequence()
 			s.attest("1", attestation("last", evidence.TypeGeneric))
-			s.place()
+			s.index()
 			s.must(storagetest.Put(s.t.Context(), s.docs, &storage.Schema{Name: "log_notes", Fields: []string{"org", "size"}}, storage.Record{
 				ID: acme.OrgID + "/99", Revision: 1, Fields: map[string]any{"org": acme.OrgID, "size": int64(99)}, Body: []byte(`{"org":"org","size":99}`),
 			}))
@@ -157,7 +157,7 @@ func TestPackageWaitsForTheCheckpointThatCoversItsFacts(t *testing.T) {
 					t.Fatalf("the package is %s: %s", answer.Progress, answer.Reason)
 				}
 				if s.must(s.relay.Relay(t.Context())); len(s.queue) > 0 {
-					t.Fatal("it is tried again at once")
+					t.Fatal("the assembly is tried again at once")
 				}
 				s.clock.Advance(time.Second)
 			}
@@ -170,8 +170,8 @@ func TestPackageWaitsForTheCheckpointThatCoversItsFacts(t *testing.T) {
 	}
 }
 
-// place gives facts their places in the log as a sequencer does that is killed before it signs.
-func (s *scene) place() {
+// index gives leaves their indexes, like a sequencer that is killed before it signs.
+func (s *scene) index() {
 	s.t.Helper()
 	ctx := s.t.Context()
 	s.must(s.store.Logs.Begin(ctx, acme.OrgID, "attestry.example.com/acme"))
@@ -186,16 +186,16 @@ func (s *scene) place() {
 	s.must(err)
 }
 
-// TestPackageIsNotReadyWhileItsCheckpointCoversMoreOfItsTrail records a fact between the reads of an assembly.
-func TestPackageIsNotReadyWhileItsCheckpointCoversMoreOfItsTrail(t *testing.T) {
+// TestPackageIsNotReadyIfItsCheckpointCoversAFactThatItLacks records a fact between the reads of an assembly.
+func TestPackageIsNotReadyIfItsCheckpointCoversAFactThatItLacks(t *testing.T) {
 	s := withLog(t)
 	s.deliver()
-	interrupted := &interruptedReads{Documents: s.docs, collection: "log_places"}
-	s.start(interrupted, s.engine)
-	interrupted.then = func() { s.attest("1", attestation("meanwhile", evidence.TypeGeneric)); s.sequence() }
+	interrupting := &interruptedReads{Documents: s.docs, collection: "log_places"}
+	s.start(interrupting, s.engine)
+	interrupting.then = func() { s.attest("1", attestation("meanwhile", evidence.TypeGeneric)); s.sequence() }
 	s.ask(s.ofTrail("1"))
 	s.must(s.work())
-	if assembly, err := s.store.Assemblies.Get(t.Context(), s.ofTrail("1").ID); err != nil || assembly.Ready != nil || interrupted.then != nil {
+	if assembly, err := s.store.Assemblies.Get(t.Context(), s.ofTrail("1").ID); err != nil || assembly.Ready != nil || interrupting.then != nil {
 		t.Fatalf("a package was assembled: %+v, %v", assembly.Ready, err)
 	}
 	s.clock.Advance(time.Second)
@@ -221,7 +221,7 @@ func (d *interruptedReads) GetMany(ctx context.Context, schema *storage.Schema, 
 	return d.Documents.GetMany(ctx, schema, ids)
 }
 
-func TestFactsWithoutALeafAreNamed(t *testing.T) {
+func TestFactsWithoutALeafAreListed(t *testing.T) {
 	s := withLog(t)
 	s.deliver()
 	s.store.Logged.Off()
@@ -236,7 +236,7 @@ func TestFactsWithoutALeafAreNamed(t *testing.T) {
 	}
 }
 
-func TestWithoutALogThePackageSaysNothingOfOne(t *testing.T) {
+func TestPackageWithoutALogDoesNotMentionOne(t *testing.T) {
 	s := newScene(t)
 	s.store.Logged.Off()
 	s.deliver()
@@ -251,6 +251,37 @@ func TestWithoutALogThePackageSaysNothingOfOne(t *testing.T) {
 	}
 }
 
+// The child's own permission has lapsed. That of the artifact, which has no end, counts in the environment.
+func TestPackageHasThePermissionThatIsInForce(t *testing.T) {
+	s := withLog(t)
+	child := strings.Repeat("3d", 32)
+	s.begin("1")
+	s.report("1", "web", current, child)
+	s.run("production", child)
+	s.allow(current)
+	lapsed := evidence.Allowance{ID: evidence.NewID(), Org: acme.OrgID, Environment: s.env, Fingerprint: child, At: s.now(), ExpiresAt: s.now() + 1}
+	_, err := s.store.Allowlist.Put(t.Context(), lapsed)
+	s.must(err)
+	s.must(s.store.Allowlist.Lapse(t.Context(), lapsed))
+	s.sequence()
+	members := s.packageOf(s.ofTrail("1"))
+	var running []audit.EnvironmentDocument
+	s.must(audit.Decode(contentOf(t, members, audit.EnvironmentsPath), &running))
+	if len(running) != 1 || running[0].Fingerprint != child || running[0].Allowed == nil || running[0].Allowed.Until != 0 {
+		t.Errorf("it runs as %+v", running)
+	}
+	result := s.prove(members)
+	var proven []string
+	for name := range result.Log.Entries {
+		if strings.HasPrefix(name, "allowance/") {
+			proven = append(proven, name)
+		}
+	}
+	if len(result.Findings) > 0 || len(proven) != 1 || !strings.Contains(proven[0], current) {
+		t.Errorf("it proves %v: %+v", proven, result)
+	}
+}
+
 func TestPackageIsAssembledAgainWhenTheLogBegins(t *testing.T) {
 	s := withLog(t)
 	keys := s.keys
@@ -262,7 +293,7 @@ func TestPackageIsAssembledAgainWhenTheLogBegins(t *testing.T) {
 	s.start(s.docs, s.engine)
 	s.sequence()
 	if with := s.assemble(s.ofTrail("1")); with.Archive == without.Archive {
-		t.Error("the package still says nothing of the log")
+		t.Error("the package does not have the log")
 	}
 }
 
@@ -277,7 +308,7 @@ func TestPackageIsSignedAgainWhenTheKeysChange(t *testing.T) {
 	s.sequence()
 	next := s.packageOf(s.ofTrail("1"))
 	if result := s.prove(next); len(result.Findings) > 0 || strings.Count(string(contentOf(t, next, audit.VerifierKeysPath)), "\n") != 2 {
-		t.Errorf("%+v is signed again: %+v", first, result)
+		t.Errorf("the package after %+v: %+v", first, result)
 	}
 }
 
@@ -291,8 +322,8 @@ func TestProofsTakeFewCommands(t *testing.T) {
 	count := &countedReads{Documents: s.docs, collections: map[string]int{}}
 	s.start(count, s.engine)
 	s.assemble(s.ofTrail("1"))
-	if places, blocks := count.collections["log_places"], count.collections["log_entries"]; places != 1 || blocks != 1 {
-		t.Errorf("the leaves take %d and %d commands", places, blocks)
+	if locations, blocks := count.collections["log_places"], count.collections["log_entries"]; locations != 1 || blocks != 1 {
+		t.Errorf("the leaves are read with %d and %d commands", locations, blocks)
 	}
 }
 
@@ -319,10 +350,10 @@ func TestAuditorsProveAFactByHand(t *testing.T) {
 	s.sequence()
 	members := s.packageOf(s.ofTrail("1"))
 	folder := t.TempDir()
-	for _, one := range members {
-		path := filepath.Join(folder, filepath.FromSlash(one.header.Name))
+	for _, m := range members {
+		path := filepath.Join(folder, filepath.FromSlash(m.header.Name))
 		s.must(os.MkdirAll(filepath.Dir(path), 0o700))
-		s.must(os.WriteFile(path, one.content, 0o600))
+		s.must(os.WriteFile(path, m.content, 0o600))
 	}
 	script := "set -e\n"
 	for _, block := range strings.Split(string(contentOf(t, members, audit.LogInstructionsPath)), "```sh\n")[1:] {
