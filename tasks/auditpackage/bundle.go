@@ -2,10 +2,12 @@ package auditpackage
 
 import (
 	"context"
+	"errors"
 	"io"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"attestry/app"
 	"attestry/app/population"
@@ -45,8 +47,8 @@ func loadBundle(ctx context.Context, store *app.Store, assembly *audit.Assembly)
 	return b, err
 }
 
-// bundleState is stateOf for a bundle: its sample and the state of the sampled trails. The period has ended, so the
-// rest of the population changes only if facts about it are recorded later.
+// bundleState is stateOf for a bundle: its sample, the state of the sampled trails, and the log. The period has ended,
+// so the rest of the population changes only if facts about it are recorded later.
 func bundleState(ctx context.Context, store *app.Store, assembly *audit.Assembly) (string, error) {
 	b, err := loadBundle(ctx, store, assembly)
 	if err != nil {
@@ -64,6 +66,14 @@ func (b *bundle) state(ctx context.Context, store *app.Store) (string, error) {
 	for i := range trails {
 		changed[trails[i].Key()] = trails[i].EvaluatedAt
 	}
+	log, err := logOf(ctx, store, b.assembly.Org)
+	if err != nil {
+		return "", err
+	}
+	begin, end, err := b.reader.Checkpoints(ctx, &b.period, b.period.To)
+	if err != nil {
+		return "", err
+	}
 	return audit.Sum(struct {
 		Schema     int
 		OrgName    string
@@ -71,7 +81,11 @@ func (b *bundle) state(ctx context.Context, store *app.Store) (string, error) {
 		Sample     population.Sample
 		Changed    map[string]float64
 		Frameworks []governance.Framework
-	}{audit.SchemaVersion, b.assembly.OrgName, b.period, b.sample, changed, b.frameworks})
+		Log        []string
+	}{
+		audit.SchemaVersion, b.assembly.OrgName, b.period, b.sample, changed, b.frameworks,
+		append([]string{log.Origin, begin.Note, end.Note}, log.Verifiers...),
+	})
 }
 
 // trails are the keys of the sampled trails, sorted.
@@ -220,8 +234,7 @@ func (b *bundle) writeRequirements(out *archive, assessed []population.Assessmen
 		if err != nil {
 			return err
 		}
-		defer table.Close()
-		if err := out.stream(path+".csv", b.period.To, table.Size, table); err != nil {
+		if err := errors.Join(out.stream(path+".csv", b.period.To, table.Size, table), table.Close()); err != nil {
 			return err
 		}
 	}
@@ -236,9 +249,10 @@ func (b *bundle) writePackage(ctx context.Context, out *archive, path, key strin
 	}
 	requests := NewRequests(b.store, new(tasks.Waiters), b.Clock) // waiters that never wake: only this worker waits
 	answer, err := requests.Ask(ctx, subject, 0)
-	if err == nil && answer.Progress != audit.Complete {
+	// The log may not cover the facts at the first attempt, and there may be no other worker for the second.
+	for until := time.Now().Add(MaxWait); err == nil && answer.Progress != audit.Complete && time.Now().Before(until); {
 		if err = b.Assemble(ctx, subject.ID); err == nil {
-			answer, err = requests.Ask(ctx, subject, MaxWait)
+			answer, err = requests.Ask(ctx, subject, CoverPause)
 		}
 	}
 	if err != nil {
