@@ -152,7 +152,8 @@ func (a *Asker) post(ctx context.Context, log *logs.Log, witness *config.Witness
 	case response.StatusCode == http.StatusConflict && response.Header.Get("Content-Type") == "text/x.tlog.size":
 		known, err := strconv.ParseUint(strings.TrimSuffix(string(answer), "\n"), 10, 63)
 		return "", int64(known), err
-	case response.StatusCode == http.StatusUnprocessableEntity:
+	// 422 is for an invalid proof. 409 is also for another root of the same size, which needs no proof.
+	case response.StatusCode == http.StatusUnprocessableEntity, response.StatusCode == http.StatusConflict && size == log.Signed:
 		return "", 0, fmt.Errorf("%w: it answered %s", errFork, response.Status)
 	}
 	return "", 0, fmt.Errorf("the witness answered %s", response.Status)
