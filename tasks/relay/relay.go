@@ -129,19 +129,18 @@ func number(ref *job.Ref, now float64) int64 {
 	return int64(ref.Due*1000) + int64(math.Log2(1+waited/job.EnqueueAgain.Seconds()))
 }
 
-// read returns due work that was not enqueued within job.EnqueueAgain. It reads at least most refs of each source.
+// read returns due work not enqueued within job.EnqueueAgain. It reads pages of each source until it has most refs.
 func (r *Relay) read(ctx context.Context, now time.Time, most int) ([]job.Ref, error) {
 	var fresh []job.Ref
 	for _, source := range r.sources {
-		for after, seen := "", 0; seen < most; {
+		for after, found := "", 0; found < most; {
 			refs, next, err := source(ctx, evidence.Seconds(now), after)
 			if err != nil {
 				return nil, err
 			}
-			seen += len(refs)
 			for i := range refs {
 				if _, ok := r.enqueued[keyOf(&refs[i])]; !ok {
-					fresh = append(fresh, refs[i])
+					fresh, found = append(fresh, refs[i]), found+1
 				}
 			}
 			if after = next; next == "" {

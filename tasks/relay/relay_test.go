@@ -80,6 +80,30 @@ func TestDueWorkIsEnqueuedAgainAfterAPause(t *testing.T) {
 	step("an hour later", "a:90008", "later:200008")
 }
 
+func TestWorkAfterAPageOfEnqueuedWorkIsEnqueued(t *testing.T) {
+	now, late := time.Unix(100, 0), false
+	source := func(_ context.Context, _ float64, after string) ([]job.Ref, string, error) {
+		switch {
+		case after == "":
+			return []job.Ref{{Kind: &job.Send, Key: "a", Due: 90}}, "second page", nil
+		case late:
+			return []job.Ref{{Kind: &job.Send, Key: "b", Due: 99}}, "", nil
+		}
+		return nil, "", nil
+	}
+	q := &queue{}
+	r := relay.New(job.QueueNotifications, q, func() time.Time { return now }, func(context.Context) (bool, error) { return true, nil }, source)
+	for _, want := range [][]string{{"a:90001"}, {"b:99000"}} {
+		if err := r.Relay(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := q.take(); !slices.Equal(got, want) {
+			t.Errorf("enqueued %v, want %v", got, want)
+		}
+		late = true
+	}
+}
+
 func TestNothingMoreIsEnqueuedAfterAFailure(t *testing.T) {
 	due := make([]job.Ref, 1_000)
 	for i := range due {
