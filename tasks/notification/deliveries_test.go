@@ -17,7 +17,7 @@ import (
 	"attestry/storage/storagetest"
 )
 
-// started has an action with the targets told of an artifact, and returns its number.
+// started reports a started artifact to a new action with the targets, and returns the number of the action.
 func (s *scene) started(targets ...notification.Target) int64 {
 	s.t.Helper()
 	number := s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.StartedArtifact}, targets...)
@@ -34,7 +34,7 @@ func (s *scene) only(action int64) notification.Delivery {
 	return all[0]
 }
 
-func TestEachTargetIsToldOnceHoweverOftenTasksAreDone(t *testing.T) {
+func TestEachTargetIsNotifiedOnceWhenTasksAreRepeated(t *testing.T) {
 	s := newScene(t)
 	number := s.started(webhook("a"), webhook("b"), webhook("a"), chat("a"))
 	s.must(s.relay.Relay(t.Context()))
@@ -54,17 +54,17 @@ func TestEachTargetIsToldOnceHoweverOftenTasksAreDone(t *testing.T) {
 	if len(s.recipient.sent) != 3 || len(s.deliveries(number)) != 3 {
 		t.Errorf("sent %d times, %d deliveries", len(s.recipient.sent), len(s.deliveries(number)))
 	}
-	for _, one := range s.deliveries(number) {
-		if one.State != notification.Delivered || len(one.Attempts) != 1 {
-			t.Errorf("delivery %+v", one)
+	for _, delivery := range s.deliveries(number) {
+		if delivery.State != notification.Delivered || len(delivery.Attempts) != 1 {
+			t.Errorf("delivery %+v", delivery)
 		}
 	}
 	s.clock.Advance(time.Hour)
-	s.wantTold("ARTIFACT_STARTED web SLACK", "ARTIFACT_STARTED web WEBHOOK", "ARTIFACT_STARTED web WEBHOOK")
-	s.wantTold()
+	s.wantNotices("ARTIFACT_STARTED web SLACK", "ARTIFACT_STARTED web WEBHOOK", "ARTIFACT_STARTED web WEBHOOK")
+	s.wantNotices()
 }
 
-func TestSendersOfOneDeliveryKeepOutOfEachOthersWay(t *testing.T) {
+func TestOnlyOneSenderAttemptsADelivery(t *testing.T) {
 	s := newScene(t)
 	s.started(webhook("a"))
 	s.must(s.relay.Relay(t.Context()))
@@ -95,27 +95,27 @@ func TestFailedAttemptsAreRepeatedForADay(t *testing.T) {
 		due := time.UnixMicro(int64(s.only(number).Due * 1e6))
 		s.clock.Advance(due.Sub(s.clock.Now()) - time.Second)
 		if s.relayAll(); len(s.only(number).Attempts) != before {
-			t.Fatalf("attempt %d came too early", before+1)
+			t.Fatalf("attempt %d was made too early", before+1)
 		}
 		s.clock.Advance(2 * time.Second)
 		if s.relayAll(); len(s.only(number).Attempts) != before+1 {
-			t.Fatalf("attempt %d did not come", before+1)
+			t.Fatalf("attempt %d was not made", before+1)
 		}
 		if s.clock.Now().Sub(began) > 25*time.Hour {
-			t.Fatal("it is still tried after a day")
+			t.Fatal("the delivery is still tried after a day")
 		}
 	}
-	one := s.only(number)
-	if n := len(one.Attempts); one.State != notification.Failed || n < 9 || n > 14 || s.clock.Now().Sub(began) < 15*time.Hour {
-		t.Errorf("%s after %d attempts in %v", one.State, n, s.clock.Now().Sub(began))
+	delivery := s.only(number)
+	if n := len(delivery.Attempts); delivery.State != notification.Failed || n < 9 || n > 14 || s.clock.Now().Sub(began) < 15*time.Hour {
+		t.Errorf("%s after %d attempts in %v", delivery.State, n, s.clock.Now().Sub(began))
 	}
 	s.recipient.sent, s.recipient.answer = nil, nil
 	s.clock.Advance(48 * time.Hour)
-	s.wantTold()
-	_, err := s.store.Deliveries.Update(t.Context(), acme.OrgID, one.ID, func(d *notification.Delivery) { d.Again(s.now(), 0) })
+	s.wantNotices()
+	_, err := s.store.Deliveries.Update(t.Context(), acme.OrgID, delivery.ID, func(d *notification.Delivery) { d.Again(s.now(), 0) })
 	s.must(err)
-	s.wantTold("ARTIFACT_STARTED web WEBHOOK")
-	if again := s.only(number); again.State != notification.Delivered || again.ID != one.ID {
+	s.wantNotices("ARTIFACT_STARTED web WEBHOOK")
+	if again := s.only(number); again.State != notification.Delivered || again.ID != delivery.ID {
 		t.Errorf("delivery %+v", again)
 	}
 }
@@ -146,10 +146,10 @@ func TestTargetsThatFailForDaysAreSwitchedOff(t *testing.T) {
 	}
 	s.recipient.sent = nil
 	s.report("web", "last")
-	s.wantTold("ARTIFACT_STARTED last WEBHOOK")
+	s.wantNotices("ARTIFACT_STARTED last WEBHOOK")
 	s.switchOn(number)
 	s.report("web", "after")
-	s.wantTold("ARTIFACT_STARTED after WEBHOOK", "ARTIFACT_STARTED after WEBHOOK")
+	s.wantNotices("ARTIFACT_STARTED after WEBHOOK", "ARTIFACT_STARTED after WEBHOOK")
 }
 
 func (s *scene) switchOn(number int64) {
@@ -158,7 +158,7 @@ func (s *scene) switchOn(number int64) {
 	s.must(err)
 }
 
-func TestReceiversAreLeftAloneForAsLongAsTheyAsk(t *testing.T) {
+func TestRetryAfterOfReceiversIsRespected(t *testing.T) {
 	s := newScene(t)
 	s.recipient.answer = func(*notification.Target, *notification.Delivery) string { return "The answer has status 429." }
 	s.recipient.status, s.recipient.retryAfter = 429, 3600
@@ -174,9 +174,9 @@ func TestReceiversAreLeftAloneForAsLongAsTheyAsk(t *testing.T) {
 	s.recipient.answer = nil
 	s.clock.Advance(5 * time.Minute)
 	s.relayAll()
-	for _, one := range s.deliveries(number) {
-		if one.State != notification.Delivered {
-			t.Errorf("delivery %+v", one)
+	for _, delivery := range s.deliveries(number) {
+		if delivery.State != notification.Delivered {
+			t.Errorf("delivery %+v", delivery)
 		}
 	}
 	if len(s.recipient.sent) != 3 {
@@ -184,15 +184,15 @@ func TestReceiversAreLeftAloneForAsLongAsTheyAsk(t *testing.T) {
 	}
 }
 
-func TestReceiversThatAreGoneAreToldNoMoreUntilTheyAreSavedAgain(t *testing.T) {
+func TestGoneReceiversAreNotNotifiedUntilTheyAreSwitchedOn(t *testing.T) {
 	s := newScene(t)
 	s.recipient.answer = func(*notification.Target, *notification.Delivery) string { return "The answer has status 410." }
 	s.recipient.status = 410
 	target := webhook("a")
 	number := s.started(target)
 	s.relayAll()
-	if one := s.only(number); one.State != notification.Failed || len(one.Attempts) != 1 {
-		t.Errorf("delivery %+v", one)
+	if delivery := s.only(number); delivery.State != notification.Failed || len(delivery.Attempts) != 1 {
+		t.Errorf("delivery %+v", delivery)
 	}
 	reason := func() string {
 		states, err := s.store.Targets.States(t.Context(), acme.OrgID, notification.Action{Number: number, Targets: []notification.Target{target}})
@@ -208,8 +208,8 @@ func TestReceiversThatAreGoneAreToldNoMoreUntilTheyAreSavedAgain(t *testing.T) {
 	_, err := s.store.Deliveries.Update(t.Context(), acme.OrgID, s.only(number).ID, func(d *notification.Delivery) { d.Again(s.now(), 0) })
 	s.must(err)
 	s.relayAll()
-	if one := s.only(number); one.State != notification.Delivered || reason() != want {
-		t.Errorf("after a success: %q, %+v", reason(), one)
+	if delivery := s.only(number); delivery.State != notification.Delivered || reason() != want {
+		t.Errorf("after a success: %q, %+v", reason(), delivery)
 	}
 	s.report("web", "shop")
 	s.relayAll()
@@ -224,7 +224,7 @@ func TestReceiversThatAreGoneAreToldNoMoreUntilTheyAreSavedAgain(t *testing.T) {
 	}
 }
 
-func TestDeliveriesEndWithTheirAction(t *testing.T) {
+func TestDeliveriesOfARemovedActionFail(t *testing.T) {
 	s := newScene(t)
 	number := s.started(webhook("a"))
 	s.must(s.relay.Relay(t.Context()))
@@ -234,67 +234,67 @@ func TestDeliveriesEndWithTheirAction(t *testing.T) {
 		return nil
 	})
 	s.must(err)
-	s.wantTold()
-	if one := s.only(number); one.State != notification.Failed || one.Attempts[0].Reason != "The action or the target was removed." {
-		t.Errorf("delivery %+v", one)
+	s.wantNotices()
+	if delivery := s.only(number); delivery.State != notification.Failed || delivery.Attempts[0].Reason != "The action or the target was removed." {
+		t.Errorf("delivery %+v", delivery)
 	}
 }
 
-func TestTargetsThatAreNewToAWorkerAreTold(t *testing.T) {
+func TestNewTargetsAreNotified(t *testing.T) {
 	s := newScene(t)
 	deliverer, relay := s.deliverer, s.relay
 	s.started(webhook("known"))
-	s.wantTold("ARTIFACT_STARTED web WEBHOOK") // the worker knows the actions of now
-	s.start(s.docs, nil)                       // another process
+	s.wantNotices("ARTIFACT_STARTED web WEBHOOK") // the worker caches the actions
+	s.start(s.docs, nil)                          // another process
 	s.deliverer, s.relay = deliverer, relay
 	s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.ExitedArtifact}, webhook("new"))
 	s.report()
-	s.wantTold("ARTIFACT_EXITED web WEBHOOK")
+	s.wantNotices("ARTIFACT_EXITED web WEBHOOK")
 }
 
-func TestWhatRedisForgetsIsEnqueuedAgain(t *testing.T) {
+func TestTasksThatRedisLosesAreEnqueuedAgain(t *testing.T) {
 	s := newScene(t)
 	number := s.started(webhook("a"))
-	s.queue.away = errors.New("Redis is away")
+	s.queue.err = errors.New("Redis is unreachable")
 	if err := s.relay.Relay(t.Context()); err == nil {
-		t.Fatal("it enqueued")
+		t.Fatal("Relay succeeded without Redis")
 	}
-	s.queue.away = nil
+	s.queue.err = nil
 	s.must(s.relay.Relay(t.Context()))
-	s.queue.fanouts = nil // forgotten
+	s.queue.fanouts = nil // lost
 	s.must(s.relay.Relay(t.Context()))
 	if len(s.queue.fanouts) != 0 {
-		t.Error("it is enqueued again at once")
+		t.Error("the task is enqueued again at once")
 	}
 	s.clock.Advance(11 * time.Second)
 	s.must(s.relay.Relay(t.Context()))
 	s.must(s.fanout.Tell(t.Context(), s.queue.fanouts[0].event, number))
-	s.queue.fanouts, s.queue.sends = nil, nil // forgotten
-	s.wantTold()
+	s.queue.fanouts, s.queue.sends = nil, nil // lost
+	s.wantNotices()
 	s.clock.Advance(11 * time.Second)
-	s.wantTold("ARTIFACT_STARTED web WEBHOOK")
+	s.wantNotices("ARTIFACT_STARTED web WEBHOOK")
 }
 
-func TestEventsAreToldThoughTheClockIsSetBack(t *testing.T) {
+func TestEventsAreDeliveredAfterTheClockIsSetBack(t *testing.T) {
 	s := newScene(t)
 	s.started(webhook("a"))
 	s.clock.Advance(-time.Hour)
-	s.wantTold("ARTIFACT_STARTED web WEBHOOK")
+	s.wantNotices("ARTIFACT_STARTED web WEBHOOK")
 }
 
 func TestNothingIsAddedToAQueueThatIsFull(t *testing.T) {
 	s := newScene(t)
 	s.started(webhook("a"))
 	s.queue.full = true
-	s.wantTold()
+	s.wantNotices()
 	s.queue.full = false
-	s.wantTold("ARTIFACT_STARTED web WEBHOOK")
+	s.wantNotices("ARTIFACT_STARTED web WEBHOOK")
 }
 
 func TestOldDeliveriesAreDeleted(t *testing.T) {
 	s := newScene(t)
 	number := s.started(webhook("a"))
-	s.wantTold("ARTIFACT_STARTED web WEBHOOK")
+	s.wantNotices("ARTIFACT_STARTED web WEBHOOK")
 	s.clock.Advance(29 * 24 * time.Hour)
 	s.must(s.deliverer.Clean(t.Context()))
 	s.only(number)
@@ -315,7 +315,7 @@ func TestAnIdleRelayTakesTwoCommands(t *testing.T) {
 	}
 }
 
-func TestAttemptsThatAProcessCutsShortDoNotCount(t *testing.T) {
+func TestAttemptsThatTheProcessInterruptsDoNotCount(t *testing.T) {
 	s := newScene(t)
 	number := s.started(webhook("a"))
 	s.must(s.relay.Relay(t.Context()))
@@ -330,15 +330,15 @@ func TestAttemptsThatAProcessCutsShortDoNotCount(t *testing.T) {
 	}
 	s.recipient.sent, s.recipient.answer, s.queue.fanouts, s.queue.sends = nil, nil, nil, nil
 	s.clock.Advance(29 * time.Second)
-	s.wantTold()
+	s.wantNotices()
 	s.clock.Advance(2 * time.Second)
-	s.wantTold("ARTIFACT_STARTED web WEBHOOK")
-	if one := s.only(number); len(one.Attempts) != 1 {
-		t.Errorf("delivery %+v", one)
+	s.wantNotices("ARTIFACT_STARTED web WEBHOOK")
+	if delivery := s.only(number); len(delivery.Attempts) != 1 {
+		t.Errorf("delivery %+v", delivery)
 	}
 }
 
-func TestFourAttemptsAreUnderWayAtOneHost(t *testing.T) {
+func TestAtMostFourAttemptsAreUnderWayAtOneHost(t *testing.T) {
 	s := newScene(t)
 	var targets []notification.Target
 	for i := range 7 {
@@ -348,22 +348,22 @@ func TestFourAttemptsAreUnderWayAtOneHost(t *testing.T) {
 	s.must(s.relay.Relay(t.Context()))
 	s.must(s.fanout.Tell(t.Context(), s.queue.fanouts[0].event, number))
 	s.queue.fanouts = nil
-	var under, most, others atomic.Int32
+	var running, most, others atomic.Int32
 	proceed := make(chan struct{})
 	s.recipient.answer = func(target *notification.Target, _ *notification.Delivery) string {
 		if target.Host() == "other.example.com" {
 			others.Add(1)
 			return ""
 		}
-		n := under.Add(1)
-		defer under.Add(-1)
+		n := running.Add(1)
+		defer running.Add(-1)
 		for most.Load() < n && !most.CompareAndSwap(most.Load(), n) {
 		}
 		<-proceed
 		return ""
 	}
 	var left, all sync.WaitGroup
-	left.Add(4) // three of the busy host, and the other one
+	left.Add(4) // three of the busy host without a slot, and the one of the other host
 	for _, task := range s.queue.sends {
 		all.Go(func() {
 			if err := s.deliverer.Deliver(t.Context(), task.org, task.delivery); err != nil {
@@ -385,7 +385,7 @@ func TestFourAttemptsAreUnderWayAtOneHost(t *testing.T) {
 	}
 	for _, d := range s.deliveries(number) {
 		if d.State == notification.Pending && (d.Tried != 0 || d.Due > s.now()+31) {
-			t.Errorf("a delivery without a place is due at %v after %d attempts", d.Due-s.now(), d.Tried)
+			t.Errorf("a delivery without a slot is due in %v s after %d attempts", d.Due-s.now(), d.Tried)
 		}
 	}
 	s.clock.Advance(31 * time.Second)
@@ -410,7 +410,7 @@ func TestDeliveryWhoseAttemptsPanicFails(t *testing.T) {
 	}
 }
 
-// panicking is an engine that panics where the fan-out writes.
+// panicking is an engine that panics when deliveries are written.
 type panicking struct{ storage.Documents }
 
 func (p panicking) Write(ctx context.Context, writes ...storage.Write) error {
@@ -420,7 +420,34 @@ func (p panicking) Write(ctx context.Context, writes ...storage.Write) error {
 	return p.Documents.Write(ctx, writes...)
 }
 
-func TestEventWhoseFanOutPanicsIsGivenUpAfterADay(t *testing.T) {
+// stalled stores no delivery before the context ends.
+type stalled struct{ storage.Documents }
+
+func (s stalled) Write(ctx context.Context, writes ...storage.Write) error {
+	if writes[0].Schema.Name == "deliveries" {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return s.Documents.Write(ctx, writes...)
+}
+
+func TestFanOutThatTimesOutCountsAsAnAttempt(t *testing.T) {
+	s := newScene(t)
+	number := s.started(webhook("a"))
+	s.start(stalled{s.docs}, nil)
+	s.must(s.relay.Relay(t.Context()))
+	task := s.queue.fanouts[0]
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := s.fanout.Tell(ctx, task.event, number); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	if event, err := s.store.Outbox.Get(t.Context(), task.event); err != nil || event.Tried != 1 {
+		t.Errorf("%d attempts, error %v", event.Tried, err)
+	}
+}
+
+func TestEventWhoseFanOutPanicsIsParkedAfterADay(t *testing.T) {
 	s := newScene(t)
 	number := s.started(webhook("a"))
 	s.start(panicking{s.docs}, nil)

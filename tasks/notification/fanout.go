@@ -25,7 +25,7 @@ const (
 	deliveriesAtOnce = storage.MaxMany
 	// maxEnqueued is how many deliveries of an event are enqueued at once; the relay enqueues the others.
 	maxEnqueued = 2_000
-	// maxDeliveries bounds the deliveries of an event. Beyond it webhooks, like people, get one notice of many artifacts.
+	// maxDeliveries bounds the deliveries of an event. Beyond it webhooks get one notice of all artifacts, like people.
 	maxDeliveries = 50_000
 )
 
@@ -56,13 +56,15 @@ func (f *Fanout) Tell(ctx context.Context, id string, number int64) error {
 	return f.store.Outbox.CompleteAction(ctx, id, number)
 }
 
-// fail stores why an action could not be notified. An outage or a stopping worker does not count as an attempt.
+// fail stores why an action could not be notified. An outage or a stopping worker does not count as an
+// attempt. The task's timeout does.
 func (f *Fanout) fail(ctx context.Context, id string, number int64, cause error) error {
-	if ctx.Err() != nil || errors.Is(cause, storage.ErrOutage) || evidence.CodeOf(cause) == evidence.Unavailable {
+	if errors.Is(ctx.Err(), context.Canceled) || errors.Is(cause, storage.ErrOutage) || evidence.CodeOf(cause) == evidence.Unavailable {
 		return cause
 	}
 	reason, _, _ := strings.Cut(cause.Error(), "\n") // without the stack of a panic
 	retry, now, jitter := false, evidence.Seconds(f.clock()), rand.Float64()
+	ctx = context.WithoutCancel(ctx) // the task's timeout may be the cause
 	event, err := f.store.Outbox.Update(ctx, id, func(event *notification.Event) { retry = event.FailAttempt(now, jitter, reason) })
 	if retry || err != nil {
 		return errors.Join(cause, err)
