@@ -2,6 +2,7 @@ package reports
 
 import (
 	"context"
+	"errors"
 
 	"attestry/evidence"
 )
@@ -13,28 +14,34 @@ func (s *Sweeper) lapse(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var failures []error
 	for _, one := range expired {
-		// From now on a report that equals the last one is evaluated again.
-		if err := s.store.Generations.Bump(ctx, one.Org); err != nil {
-			return err
-		}
-		runs, err := s.store.Running.Runs(ctx, one.Environment, one.Fingerprint)
-		if err != nil {
-			return err
-		}
-		if runs {
-			environment, err := s.store.Environments.Get(ctx, one.Environment)
-			if err != nil {
-				return err
-			}
-			if err := s.intake.Reevaluate(ctx, one.Org, one.Environment, environment.Type, one.UserName); err != nil {
-				return err
-			}
-		}
-		if err := s.store.Allowlist.Lapse(ctx, one); err != nil {
-			return err
+		if err := s.lapseOne(ctx, one); err != nil {
+			failures = append(failures, err)
+			continue
 		}
 		s.log.Info("an artifact is not permitted any more", "org", one.Org, "environment", one.Environment, "fingerprint", one.Fingerprint)
 	}
-	return nil
+	return errors.Join(failures...)
+}
+
+func (s *Sweeper) lapseOne(ctx context.Context, expired evidence.Allowance) error {
+	// From now on a report that equals the last one is evaluated again.
+	if err := s.store.Generations.Bump(ctx, expired.Org); err != nil {
+		return err
+	}
+	runs, err := s.store.Running.Runs(ctx, expired.Environment, expired.Fingerprint)
+	if err != nil {
+		return err
+	}
+	if runs {
+		environment, err := s.store.Environments.Get(ctx, expired.Environment)
+		if err != nil {
+			return err
+		}
+		if err := s.intake.Reevaluate(ctx, expired.Org, expired.Environment, environment.Type, expired.UserName); err != nil {
+			return err
+		}
+	}
+	return s.store.Allowlist.Lapse(ctx, expired)
 }

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -43,6 +44,11 @@ func (s *Sweeper) Sweep(ctx context.Context) error {
 	if err != nil || !elected {
 		return err
 	}
+	return errors.Join(s.enqueueWaiting(ctx), s.lapse(ctx))
+}
+
+// enqueueWaiting enqueues a task for each environment whose reports wait for longer than job.EnqueueAgain.
+func (s *Sweeper) enqueueWaiting(ctx context.Context) error {
 	one := &sweep{at: evidence.Seconds(s.clock()), seen: map[waiting]bool{}, room: map[*job.Kind]int{}}
 	for after := ""; ; {
 		refs, next, err := s.store.Reports.AcceptedBefore(ctx, one.at-job.EnqueueAgain.Seconds(), after)
@@ -53,7 +59,7 @@ func (s *Sweeper) Sweep(ctx context.Context) error {
 			return err
 		}
 		if after = next; next == "" {
-			return s.lapse(ctx)
+			return nil
 		}
 	}
 }
