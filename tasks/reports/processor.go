@@ -107,6 +107,9 @@ func (p *Processor) processBatch(ctx context.Context, h *lease, records []enviro
 	for i, record := range records {
 		failed, err := p.processOne(ctx, h, record, last && i == len(records)-1)
 		if err != nil {
+			if i > 0 {
+				p.publisher.PublishChange(ctx, h.head.Environment)
+			}
 			// tasks/orphans deletes objects that remain. The first error is returned.
 			_ = p.removeObjects(ctx, h.head.Environment, done)
 			return err
@@ -130,7 +133,7 @@ func (p *Processor) removeObjects(ctx context.Context, environment string, done 
 	return nil
 }
 
-// processOne processes one report while the lease is kept, or parks it.
+// processOne processes one report, or parks it after too many attempts. It renews the lease meanwhile.
 func (p *Processor) processOne(ctx context.Context, h *lease, record environments.WaitingReport, last bool) (failed bool, err error) {
 	attempt := h.head.Attempt
 	ctx, release := p.renewLease(ctx, h)
@@ -169,8 +172,7 @@ func (p *Processor) park(ctx context.Context, h *lease, record environments.Wait
 	if err := p.store.Reports.Put(ctx, record); err != nil {
 		return err
 	}
-	p.countParked(class)
-	return p.commit(ctx, h, func(head *snapshot.Head) {
+	err := p.commit(ctx, h, func(head *snapshot.Head) {
 		head.MarkProcessed(record.Arrival, snapshot.Outcome{Report: record.ID, Failed: true})
 		if last {
 			clearLease(head)
@@ -178,6 +180,10 @@ func (p *Processor) park(ctx context.Context, h *lease, record environments.Wait
 		}
 		head.Attempt = snapshot.Attempt{Arrival: record.Arrival + 1, Count: 1}
 	})
+	if err == nil {
+		p.countParked(class)
+	}
+	return err
 }
 
 // parkUnread parks the next report, whose document cannot be read at all.
