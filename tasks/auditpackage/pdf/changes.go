@@ -66,7 +66,9 @@ func (r *report) artifactCommits() {
 		if artifacts[record.CommitSHA] == nil {
 			built = append(built, record)
 		}
-		artifacts[record.CommitSHA] = append(artifacts[record.CommitSHA], record.Name)
+		if !slices.Contains(artifacts[record.CommitSHA], record.Name) { // it may be reported again
+			artifacts[record.CommitSHA] = append(artifacts[record.CommitSHA], record.Name)
+		}
 	}
 	if len(built) == 0 {
 		return

@@ -28,6 +28,9 @@ func (r *report) decisions() {
 		decisions[a.Control] = append(decisions[a.Control], a)
 	}
 	shown, more := first(identifiers, maxOthers)
+	for _, identifier := range identifiers[len(shown):] {
+		more += len(decisions[identifier])
+	}
 	var rows []row
 	for _, identifier := range shown {
 		rows = append(rows, groupRow(controlTitle(identifier, controls[identifier])...))
@@ -37,7 +40,7 @@ func (r *report) decisions() {
 			rows = append(rows, row{cells: []cell{attestationName(a), r.result(a), r.decisionDetails(a)}})
 		}
 	}
-	r.listRows(decisionColumns, rows, more, "decision", "No decision was recorded.")
+	r.listRows(decisionColumns, rows, more, "row", "No decision was recorded.")
 }
 
 // controlTitle names a control, which is nil if there is none of that identifier.
