@@ -30,7 +30,7 @@ import (
 
 const damageTemplate = "version: 1\ntrail: {artifacts: [{name: web}]}\n"
 
-// damageFixture is a store with what a test needs to damage its content.
+// damageFixture gives access to the engines of a store, to damage its content.
 type damageFixture struct {
 	t      *testing.T
 	folder string
@@ -48,7 +48,7 @@ func newDamageFixture(t *testing.T) *damageFixture {
 	return s
 }
 
-// process is a store as a new process has it, with nothing in memory.
+// process opens the store as a new process does, with empty caches.
 func (s *damageFixture) process() *app.Store {
 	log := slog.New(slog.DiscardHandler)
 	guarded := guard.New(time.Now, log, prometheus.NewRegistry())
@@ -100,12 +100,11 @@ func (s *damageFixture) damageDocument(collection, id string, change func([]byte
 	}
 }
 
-func TestDamagedContentIsAnErrorThatNamesIt(t *testing.T) {
+func TestErrorsOfDamagedContentNameIt(t *testing.T) {
 	large := []byte("version: 1\ntrail: {artifacts: [{name: web}]}\n#" + strings.Repeat("x", 300<<10))
 	schema := []byte(`{"type":"object","description":"` + strings.Repeat("x", 100<<10) + `"}`)
 	typeDefinition := evidence.AttestationTypeVersion{Org: "org", Name: "scan", CreatedBy: "me", Schema: schema}
-	// store stores something, damages it, and returns how it is read and what the
-	// sentence for clients must name.
+	// store stores something and damages it. It returns how to read it, and what the message to clients must name.
 	for name, store := range map[string]func(s *damageFixture) (read func(context.Context, *app.Store) error, named string){
 		"a template's object was altered": func(s *damageFixture) (func(context.Context, *app.Store) error, string) {
 			id, err := s.process().Templates.Put(t.Context(), "org", large)
@@ -129,7 +128,7 @@ func TestDamagedContentIsAnErrorThatNamesIt(t *testing.T) {
 			s.damageDocument("templates", "org/"+id, func(b []byte) []byte { return bytes.Replace(b, own, other, 1) })
 			return readTemplate(id), id
 		},
-		"a document is no JSON": func(s *damageFixture) (func(context.Context, *app.Store) error, string) {
+		"a document is not JSON": func(s *damageFixture) (func(context.Context, *app.Store) error, string) {
 			id, err := s.process().Templates.Put(t.Context(), "org", []byte(damageTemplate))
 			s.must(err)
 			s.damageDocument("templates", "org/"+id, func(b []byte) []byte { return b[:len(b)-1] })
@@ -183,10 +182,10 @@ func TestDamagedContentIsAnErrorThatNamesIt(t *testing.T) {
 				t.Fatalf("reading it returned %v", err)
 			}
 			if !strings.Contains(client.Message, named) {
-				t.Errorf("clients read %q, which does not name %s", client.Message, named)
+				t.Errorf("the message to clients is %q, which does not name %s", client.Message, named)
 			}
 			if errors.Is(err, storage.ErrNotFound) {
-				t.Error("it may be taken for something that never existed")
+				t.Error("the error is also ErrNotFound")
 			}
 		})
 	}
@@ -218,7 +217,7 @@ func readSnapshot(made snapshot.Snapshot) func(context.Context, *app.Store) erro
 	}
 }
 
-// largeReport packs a report that does not compress to what fits its document.
+// largeReport packs a report that does not fit in its document even when compressed, and so becomes an object.
 func (s *damageFixture) largeReport() environments.WaitingReport {
 	s.t.Helper()
 	var report snapshot.Report
@@ -231,7 +230,7 @@ func (s *damageFixture) largeReport() environments.WaitingReport {
 	record := environments.WaitingReport{ReportRecord: snapshot.ReportRecord{Org: "org", Environment: "env", Arrival: 7}}
 	s.must(s.process().Reports.Pack(s.t.Context(), &record, &report))
 	if record.Object == "" {
-		s.t.Fatal("the report is no object")
+		s.t.Fatal("the report was not stored as an object")
 	}
 	return record
 }

@@ -8,8 +8,8 @@ import (
 	"attestry/app"
 )
 
-// Engines rely on it: names are unique and of lower-case letters, digits and underscores, and indexes are over declared
-// fields.
+// TestSchemasAreAsEnginesExpect checks that names are unique and consist of lower-case letters, digits and underscores,
+// and that indexes are over declared fields.
 func TestSchemasAreAsEnginesExpect(t *testing.T) {
 	name := regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 	seen := map[string]bool{}
@@ -38,7 +38,7 @@ func TestSchemasAreAsEnginesExpect(t *testing.T) {
 				t.Errorf("%s: field %q is required and not part of index %s", schema.Name, index.Required, index.Name)
 			}
 			if index.Only != nil && index.Required == "" {
-				t.Errorf("%s: index %s has a value %v of no required field", schema.Name, index.Name, index.Only)
+				t.Errorf("%s: index %s is only for %v, but has no required field", schema.Name, index.Name, index.Only)
 			}
 		}
 	}

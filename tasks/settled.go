@@ -17,7 +17,7 @@ import (
 const (
 	// settledChannel carries the ids of environments whose head has changed and of audit packages whose assembly has.
 	settledChannel = "attestry:settled"
-	// maxWaiters bounds how many requests wait for a verdict at the same time.
+	// maxWaiters bounds how many requests wait at the same time.
 	maxWaiters = 5_000
 	// resubscribePause is how long a broken subscription rests before the next attempt.
 	resubscribePause = 200 * time.Millisecond
@@ -77,7 +77,7 @@ func (w *Waiters) Limit() monitor.Limit {
 func (w *Waiters) Tried() <-chan struct{} { return w.tried }
 
 // Register begins to wait for an environment or a package, by its id. The channel gets a value when its result may have
-// changed, and is closed by End; leave ends the waiting. ok is false after End, if nothing can wake it or too many wait.
+// changed, and is closed by End; leave ends the waiting. ok is false after End, at maxWaiters, or without subscription.
 func (w *Waiters) Register(id string) (wake <-chan struct{}, leave func(), ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

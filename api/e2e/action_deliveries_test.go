@@ -12,9 +12,9 @@ import (
 	"attestry/evidence/notification"
 )
 
-// settle stores settled deliveries of the first action to its first target, described by
-// numbers. A greater number was made later.
-func (s *service) settle(state notification.State, numbers ...int) {
+// storeDeliveries stores completed deliveries of the first action to its first target, which are described by numbers.
+// Each was created as many minutes after the same time as its number says.
+func (s *service) storeDeliveries(state notification.State, numbers ...int) {
 	s.t.Helper()
 	start := evidence.Seconds(s.clock.read()) - 3600
 	actions, err := s.Process.Store.Actions.Of(s.t.Context(), s.orgID())
@@ -22,23 +22,22 @@ func (s *service) settle(state notification.State, numbers ...int) {
 	var all []notification.Delivery
 	for _, number := range numbers {
 		notice := notification.Notice{ID: notification.NoticeID(s.org, fmt.Sprint(number)), EventType: notification.EventCompliant, Description: fmt.Sprint(number)}
-		one := notification.NewDelivery(s.orgID(), 1, &actions.All[0].Targets[0], notice, start+60*float64(number), 0)
-		one.State, one.Due = state, 0
-		all = append(all, one)
+		delivery := notification.NewDelivery(s.orgID(), 1, &actions.All[0].Targets[0], notice, start+60*float64(number), 0)
+		delivery.State, delivery.Due = state, 0
+		all = append(all, delivery)
 	}
 	s.must(s.Process.Store.Deliveries.Add(s.t.Context(), all))
 }
 
-// listDeliveries lists the descriptions of deliveries of the first action, page by page, each
-// page in brackets.
+// listDeliveries returns the descriptions of the deliveries of the first action, each page in brackets.
 func (s *service) listDeliveries(query string) string {
 	s.t.Helper()
 	var pages []string
 	for path := s.orgActionsPath() + "/1/deliveries?" + query; path != ""; {
 		page := s.read(path)
 		var descriptions []string
-		for _, one := range lookup(s.t, page, "data").([]any) {
-			descriptions = append(descriptions, lookup(s.t, one, "description").(string))
+		for _, delivery := range lookup(s.t, page, "data").([]any) {
+			descriptions = append(descriptions, lookup(s.t, delivery, "description").(string))
 		}
 		pages = append(pages, fmt.Sprint(descriptions))
 		links := lookup(s.t, page, "_links").(map[string]any)
@@ -50,12 +49,12 @@ func (s *service) listDeliveries(query string) string {
 	return strings.Join(pages, " ")
 }
 
-func TestDeliveriesAreListedByPages(t *testing.T) {
+func TestDeliveriesAreListedInPages(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.putAction(http.StatusCreated, "environments", envActionBody("a", deadTarget))
-	s.settle(notification.Delivered, 1, 3, 5)
-	s.settle(notification.Failed, 2, 4)
+	s.storeDeliveries(notification.Delivered, 1, 3, 5)
+	s.storeDeliveries(notification.Failed, 2, 4)
 	for query, want := range map[string]string{
 		"":                           "[5 4 3 2 1]",
 		"per_page=2":                 "[5 4] [3 2] [1]",
@@ -68,14 +67,14 @@ func TestDeliveriesAreListedByPages(t *testing.T) {
 			t.Errorf("%q: %s, want %s", query, got, want)
 		}
 	}
-	total := func(query string) any {
+	pagination := func(query string) any {
 		t.Helper()
 		return lookup(t, s.read(s.orgActionsPath()+"/1/deliveries?"+query), "pagination")
 	}
-	if got := fmt.Sprint(total("per_page=2")); got != "map[page:1 page_count:3 per_page:2 total:5]" {
+	if got := fmt.Sprint(pagination("per_page=2")); got != "map[page:1 page_count:3 per_page:2 total:5]" {
 		t.Errorf("the pagination is %s", got)
 	}
-	if got := total("state=failed"); got != nil {
+	if got := pagination("state=failed"); got != nil {
 		t.Errorf("the pagination of one state is %v", got)
 	}
 	for query, field := range map[string]string{
@@ -88,7 +87,7 @@ func TestDeliveriesAreListedByPages(t *testing.T) {
 	}
 }
 
-func TestATestGoesToEveryTargetOnce(t *testing.T) {
+func TestTestOfAnActionIsSentToEachTargetOnce(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.putAction(http.StatusCreated, "environments", envActionBody("a", deadTarget+","+deadTarget+`,{"type":"SLACK","webhook":"http://127.0.0.1:1/chat"}`))
@@ -99,16 +98,16 @@ func TestATestGoesToEveryTargetOnce(t *testing.T) {
 		t.Fatalf("status %d: %s", got.status, got.body)
 	}
 	deliveries := lookup(t, got.value(t), "deliveries").([]any)
-	var told []string
-	for _, one := range deliveries {
-		told = append(told, fmt.Sprint(lookup(t, one, "target", "type"), " ", lookup(t, one, "target", "id")))
-		if lookup(t, one, "event_type") != "TEST" || lookup(t, one, "action_number") != 1.0 || lookup(t, one, "description") != "Test of the action 'a'" ||
-			lookup(t, one, "state") != "pending" || lookup(t, one, "next_attempt_at") != lookup(t, one, "created_at") {
-			t.Errorf("made %v", one)
+	var notified []string
+	for _, delivery := range deliveries {
+		notified = append(notified, fmt.Sprint(lookup(t, delivery, "target", "type"), " ", lookup(t, delivery, "target", "id")))
+		if lookup(t, delivery, "event_type") != "TEST" || lookup(t, delivery, "action_number") != 1.0 || lookup(t, delivery, "description") != "Test of the action 'a'" ||
+			lookup(t, delivery, "state") != "pending" || lookup(t, delivery, "next_attempt_at") != lookup(t, delivery, "created_at") {
+			t.Errorf("created %v", delivery)
 		}
 	}
-	if want := []string{fmt.Sprint("WEBHOOK ", lookup(t, targets, 0, "id")), fmt.Sprint("SLACK ", lookup(t, targets, 2, "id"))}; !slices.Equal(told, want) {
-		t.Errorf("told are %q, want %q", told, want)
+	if want := []string{fmt.Sprint("WEBHOOK ", lookup(t, targets, 0, "id")), fmt.Sprint("SLACK ", lookup(t, targets, 2, "id"))}; !slices.Equal(notified, want) {
+		t.Errorf("the deliveries are to %q, want %q", notified, want)
 	}
 	if strings.Contains(string(got.body), "127.0.0.1") {
 		t.Errorf("the answer has an address: %s", got.body)
@@ -116,14 +115,14 @@ func TestATestGoesToEveryTargetOnce(t *testing.T) {
 	listed := lookup(t, s.read(s.orgActionsPath()+"/1/deliveries"), "data").([]any)
 	ids := func(all []any) []string {
 		var ids []string
-		for _, one := range all {
-			ids = append(ids, lookup(t, one, "id").(string))
+		for _, delivery := range all {
+			ids = append(ids, lookup(t, delivery, "id").(string))
 		}
 		slices.Sort(ids)
 		return ids
 	}
 	if !slices.Equal(ids(listed), ids(deliveries)) {
-		t.Errorf("listed %q, made %q", ids(listed), ids(deliveries))
+		t.Errorf("listed %q, created %q", ids(listed), ids(deliveries))
 	}
 	for _, key := range []string{readerKey, snapshotterKey} {
 		if got := s.do(http.MethodPost, "/api/v2"+s.orgActionsPath()+"/1/test", key, nil); got.status != http.StatusForbidden {
@@ -132,18 +131,18 @@ func TestATestGoesToEveryTargetOnce(t *testing.T) {
 	}
 }
 
-func TestADeliveryIsRepeated(t *testing.T) {
+func TestRedeliveryMakesADeliveryPendingAgain(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.putAction(http.StatusCreated, "environments", envActionBody("a", deadTarget))
 	s.putAction(http.StatusCreated, "environments", envActionBody("b", deadTarget))
-	s.settle(notification.Failed, 2)
-	settled := lookup(t, s.read(s.orgActionsPath()+"/1/deliveries"), "data", 0)
-	id := lookup(t, settled, "id").(string)
+	s.storeDeliveries(notification.Failed, 2)
+	failed := lookup(t, s.read(s.orgActionsPath()+"/1/deliveries"), "data", 0)
+	id := lookup(t, failed, "id").(string)
 	path := s.orgActionsPath() + "/1/deliveries/" + url.PathEscape(id) + "/redeliver"
 	for range 2 {
 		again := s.want(http.StatusOK, http.MethodPost, path, nil).value(t)
-		if lookup(t, again, "id") != id || lookup(t, again, "state") != "pending" || lookup(t, again, "next_attempt_at") == nil || lookup(t, again, "created_at") != lookup(t, settled, "created_at") {
+		if lookup(t, again, "id") != id || lookup(t, again, "state") != "pending" || lookup(t, again, "next_attempt_at") == nil || lookup(t, again, "created_at") != lookup(t, failed, "created_at") {
 			t.Errorf("repeated: %v", again)
 		}
 	}
@@ -156,7 +155,7 @@ func TestADeliveryIsRepeated(t *testing.T) {
 	s.wantError(http.StatusNotFound, "Action not found", http.MethodGet, s.orgActionsPath()+"/1/deliveries", "")
 }
 
-// switchOff switches a target off, as failures do.
+// switchOff switches a target off, as a worker does after failures.
 func (s *service) switchOff(action int64, target string) {
 	s.t.Helper()
 	_, err := s.Process.Store.Targets.Update(s.t.Context(), s.orgID(), action, target, func(state *notification.TargetState) {
@@ -165,7 +164,7 @@ func (s *service) switchOff(action int64, target string) {
 	s.must(err)
 }
 
-func TestStoringAnActionSwitchesItsTargetsOn(t *testing.T) {
+func TestStoringAnActionSwitchesItsTargetsOnAgain(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	const mails = `{"type":"EMAIL","emails":["a@example.com"]}`
@@ -186,12 +185,12 @@ func TestStoringAnActionSwitchesItsTargetsOn(t *testing.T) {
 	}
 	s.putAction(http.StatusOK, "environments", envActionBody("a", mails+","+deadTarget))
 	if got := states(); got != "false 1 3, false <nil> <nil> <nil>, false 1 3 <nil>" {
-		t.Errorf("stored again: %s", got)
+		t.Errorf("after the action was stored again: %s", got)
 	}
 	s.want(http.StatusOK, http.MethodPut, s.notificationsPath()+"/1", []byte(envActionBody("b", mails)))
 	s.putAction(http.StatusOK, "environments", envActionBody("b", deadTarget))
 	if got := states(); got != "<nil> <nil> <nil>, false <nil> <nil> <nil>" {
-		t.Errorf("a target that was gone for a while: %s", got)
+		t.Errorf("after the target was removed and added again: %s", got)
 	}
 }
 

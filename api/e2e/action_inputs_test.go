@@ -10,14 +10,14 @@ import (
 	"attestry/evidence"
 )
 
-// targetsBody is the body of an action with these targets.
+// targetsBody returns the body of an action with targets, a JSON array.
 func targetsBody(targets string) string {
 	return `{"name":"a","targets":` + targets + `,"environments":[],"triggers":[]}`
 }
 
-// TestActionsThatCannotBe sends wrong bodies to both addresses of environment actions. Findings
-// on targets that fit the schema, and on names, have other words at the second one.
-func TestActionsThatCannotBe(t *testing.T) {
+// TestInvalidActionsAreRefused sends invalid bodies to both addresses of environment actions. If a body fits the
+// schema, the message of the second address is another.
+func TestInvalidActionsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("prod", evidence.Server)
@@ -32,8 +32,7 @@ func TestActionsThatCannotBe(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		body, field, text string
-		// beyond tells that the body fits the schema.
-		beyond bool
+		fitsSchema        bool
 	}{
 		"unknown environment":  {envActionBody("a", deadTarget, "prod", "nowhere"), "environments[1]", missing("nowhere"), true},
 		"archived environment": {envActionBody("a", deadTarget, "old"), "environments[0]", missing("old"), true},
@@ -53,15 +52,15 @@ func TestActionsThatCannotBe(t *testing.T) {
 		"an address without host": {targetsBody(`[{"type":"WEBHOOK","webhook":"https:///path"}]`), "targets[0].webhook", noURL + " [input: https:///path]", true},
 		"a port without host":     {targetsBody(`[{"type":"WEBHOOK","webhook":"http://:80/"}]`), "targets[0].webhook", noURL, true},
 		"an opaque address":       {targetsBody(`[{"type":"WEBHOOK","webhook":"http:example.com"}]`), "targets[0].webhook", noURL, true},
-		"a great port":            {targetsBody(`[{"type":"WEBHOOK","webhook":"http://example.com:65536/"}]`), "targets[0].webhook", noURL, true},
+		"a port out of range":     {targetsBody(`[{"type":"WEBHOOK","webhook":"http://example.com:65536/"}]`), "targets[0].webhook", noURL, true},
 		"a relative address":      {targetsBody(`[{"type":"WEBHOOK","webhook":"example.com/hook"}]`), "targets[0].webhook", "Input should be a valid URL, relative URL without a base", true},
 		"a newline":               {targetsBody(`[{"type":"WEBHOOK","webhook":"http://example.com/\r\nHost: x"}]`), "targets[0].webhook", "Input should be a valid URL", true},
 		"another version":         {targetsBody(`[{"type":"WEBHOOK","webhook":"http://example.com","payload_version":"2.0"}]`), "targets[0].payload_version", "Input should be '1.0' [input: 2.0]", true},
 		"half a context":          {targetsBody(`[{"type":"SLACK","webhook":"http://example.com","context":{"channel_id":"C","team_id":"T"}}]`), "targets[0].context.channel_name", "Field required", true},
-		"no e-mail":               {targetsBody(`[{"type":"EMAIL","emails":["a@example.com","nobody"]}]`), "targets[0].emails[1]", noMailbox + " [input: nobody]", true},
+		"an invalid e-mail":       {targetsBody(`[{"type":"EMAIL","emails":["a@example.com","nobody"]}]`), "targets[0].emails[1]", noMailbox + " [input: nobody]", true},
 		"an e-mail with a name":   {targetsBody(`[{"type":"EMAIL","emails":["Ann <ann@example.com>"]}]`), "targets[0].emails[0]", noMailbox, true},
-		"brackets":                {targetsBody(`[{"type":"EMAIL","emails":["<ann@example.com>"]}]`), "targets[0].emails[0]", noMailbox, true},
-		"two in one":              {targetsBody(`[{"type":"EMAIL","emails":["a@example.com,b@example.com"]}]`), "targets[0].emails[0]", noMailbox, true},
+		"an e-mail in brackets":   {targetsBody(`[{"type":"EMAIL","emails":["<ann@example.com>"]}]`), "targets[0].emails[0]", noMailbox, true},
+		"two e-mails in one":      {targetsBody(`[{"type":"EMAIL","emails":["a@example.com,b@example.com"]}]`), "targets[0].emails[0]", noMailbox, true},
 		"an e-mail with CRLF":     {targetsBody(`[{"type":"EMAIL","emails":["a@example.com\r\nBcc: b@example.com"]}]`), "targets[0].emails[0]", noMailbox, true},
 		"an e-mail and a newline": {targetsBody(`[{"type":"EMAIL","emails":["a@example.com\n"]}]`), "targets[0].emails[0]", noMailbox, true},
 		"too many addresses":      {targetsBody(list(2001, deadTarget)), "targets", "The actions of an organization have at most 2000 webhooks and e-mail addresses in all [input: 2001]", true},
@@ -69,23 +68,23 @@ func TestActionsThatCannotBe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := s.in(t)
 			for path, message := range map[string]string{s.orgActionsPath() + "/environments": "Input payload validation failed", s.notificationsPath(): "Invalid notification payload"} {
-				if !c.beyond {
+				if !c.fitsSchema {
 					message = "Input payload validation failed"
 				}
 				got := s.do(http.MethodPut, "/api/v2"+path, memberKey, []byte(c.body))
-				said, errors := got.problem(t)
-				if got.status != http.StatusBadRequest || said != message || !strings.HasPrefix(errors[c.field], c.text) {
-					t.Errorf("%s: %d %q %q", path, got.status, said, errors)
+				gotMessage, errors := got.problem(t)
+				if got.status != http.StatusBadRequest || gotMessage != message || !strings.HasPrefix(errors[c.field], c.text) {
+					t.Errorf("%s: %d %q %q", path, got.status, gotMessage, errors)
 				}
 			}
 		})
 	}
 	if listed := s.read(s.orgActionsPath()).([]any); len(listed) != 0 {
-		t.Errorf("stored were %v", listed)
+		t.Errorf("stored %v", listed)
 	}
 }
 
-func TestAllFindingsOnAnActionAreToldAtOnce(t *testing.T) {
+func TestAllErrorsOfAnActionAreReportedAtOnce(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	body := `{"name":"a","targets":[{"type":"EMAIL","emails":["x","y"]},{"type":"SLACK","webhook":"ftp://x"}],"flows":["f","g"],"triggers":[]}`
@@ -100,7 +99,7 @@ func TestAllFindingsOnAnActionAreToldAtOnce(t *testing.T) {
 	})
 }
 
-func TestNumbersOfActionsThatAreNone(t *testing.T) {
+func TestInvalidActionNumbersAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	for _, number := range []string{"x", "1.5", "99999999999999999999"} {

@@ -19,7 +19,7 @@ func (s *service) notificationsPath() string {
 	return "/organizations/" + s.org + "/environments_notifications"
 }
 
-// putAction sends the body of an action as a member, to a path below that of the actions.
+// putAction stores an action as a member. kind is "environments" or "flows".
 func (s *service) putAction(status int, kind, body string) {
 	s.t.Helper()
 	got := s.do(http.MethodPut, "/api/v2"+s.orgActionsPath()+"/"+kind, memberKey, []byte(body))
@@ -34,14 +34,14 @@ func (s *service) putAction(status int, kind, body string) {
 // deadTarget is a webhook that refuses connections.
 const deadTarget = `{"type":"WEBHOOK","webhook":"http://127.0.0.1:1/hook"}`
 
-// envActionBody is the body of an action about environments, with one trigger.
+// envActionBody returns the body of an action on environments with one trigger. targets are JSON objects.
 func envActionBody(name, targets string, environments ...string) string {
 	names, _ := json.Marshal(append([]string{}, environments...))
 	return fmt.Sprintf(`{"name":%q,"targets":[%s],"environments":%s,"triggers":["ON_COMPLIANT_ENV"]}`, name, targets, names)
 }
 
-// asSent leaves of an action in an answer what requests hold, in the words of requests.
-func asSent(t *testing.T, shown any) any {
+// requestMembers returns the members of an action in an answer that requests have too.
+func requestMembers(t *testing.T, shown any) any {
 	t.Helper()
 	action := shown.(map[string]any)
 	sent := map[string]any{}
@@ -92,13 +92,13 @@ func TestActionsAreReadAsTheyWereWritten(t *testing.T) {
 			s.putAction(http.StatusCreated, c.kind, c.body)
 			path := fmt.Sprint(s.orgActionsPath(), "/", number+1)
 			created := s.read(path)
-			if got, want := asSent(t, created), jsonValue(t, c.body); !reflect.DeepEqual(got, want) {
-				t.Errorf("read\n%v\nwritten\n%v", got, want)
+			if got, want := requestMembers(t, created), jsonValue(t, c.body); !reflect.DeepEqual(got, want) {
+				t.Errorf("got\n%v\nwant\n%v", got, want)
 			}
 			s.putAction(http.StatusOK, c.kind, c.body)
 			again := s.read(path)
-			if got, want := asSent(t, again), asSent(t, created); !reflect.DeepEqual(got, want) {
-				t.Errorf("read after a repetition\n%v\nwritten\n%v", got, want)
+			if got, want := requestMembers(t, again), requestMembers(t, created); !reflect.DeepEqual(got, want) {
+				t.Errorf("after a repeated request, got\n%v\nwant\n%v", got, want)
 			}
 			if lookup(t, again, "created_at") != lookup(t, created, "created_at") || lookup(t, again, "number") != float64(number+1) {
 				t.Errorf("replaced: %v", again)
@@ -117,7 +117,7 @@ func TestReadersSeeSchemeAndHostOfWebhooks(t *testing.T) {
 	const address, origin = "https://user:word@hooks.example.com:8443/services/T0/hidden?key=hidden#hidden", "https://hooks.example.com:8443"
 	s.createEnvironment("prod", evidence.Server)
 	s.putAction(http.StatusCreated, "environments", envActionBody("a", `{"type":"WEBHOOK","webhook":"`+address+`"},{"type":"SLACK","webhook":"`+address+`"}`, "prod"))
-	s.settle(notification.Failed, 1)
+	s.storeDeliveries(notification.Failed, 1)
 	_, err := s.Process.Store.Deliveries.Update(t.Context(), s.orgID(), lookup(t, s.read(s.orgActionsPath()+"/1/deliveries"), "data", 0, "id").(string), func(d *notification.Delivery) {
 		d.Attempts = []notification.Attempt{{Status: 404, Answer: "Cannot POST /services/T0/hidden", Reason: "The answer has status 404."}}
 	})
@@ -148,7 +148,7 @@ func TestReadersSeeSchemeAndHostOfWebhooks(t *testing.T) {
 	}
 }
 
-func TestTheAnswerOfAnAction(t *testing.T) {
+func TestActionIsShownWithAllItsMembers(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("prod", evidence.Server)
@@ -175,7 +175,7 @@ func TestTheAnswerOfAnAction(t *testing.T) {
 	delete(shown, "last_modified_at")
 	delete(want.(map[string]any), "flows")
 	if !reflect.DeepEqual(any(shown), want) {
-		t.Errorf("at its second address it is\n%v\nwant\n%v", shown, want)
+		t.Errorf("at the second address it is\n%v\nwant\n%v", shown, want)
 	}
 }
 
@@ -228,7 +228,7 @@ func TestBothAddressesLeadToTheSameActions(t *testing.T) {
 	}
 }
 
-func TestActionsShowTheNamesThatTheirSubjectsHaveNow(t *testing.T) {
+func TestActionsShowTheCurrentNamesOfEnvironmentsAndFlows(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	for _, name := range []string{"one", "two", "three"} {
@@ -241,20 +241,20 @@ func TestActionsShowTheNamesThatTheirSubjectsHaveNow(t *testing.T) {
 		s.want(http.StatusOK, http.MethodPut, "/"+kind+"/"+s.org+"/one/rename", []byte(`{"new_name":"uno"}`))
 		s.want(http.StatusOK, http.MethodPut, "/"+kind+"/"+s.org+"/two/archive", []byte("null"))
 	}
-	s.createEnvironment("two", evidence.Server) // another one
+	s.createEnvironment("two", evidence.Server) // not the archived one
 	s.createFlow("two")
-	subjects := func(number int, kind string) string {
+	shownNames := func(number int, kind string) string {
 		t.Helper()
 		return fmt.Sprint(lookup(t, s.read(fmt.Sprint(s.orgActionsPath(), "/", number)), kind))
 	}
-	if got := subjects(1, "environments"); got != "[three uno]" {
+	if got := shownNames(1, "environments"); got != "[three uno]" {
 		t.Errorf("environments are %s", got)
 	}
-	if got := subjects(2, "flows"); got != "[three uno]" {
+	if got := shownNames(2, "flows"); got != "[three uno]" {
 		t.Errorf("flows are %s", got)
 	}
 	s.putAction(http.StatusOK, "environments", envActionBody("a", deadTarget, "two", "one"))
-	if got := subjects(1, "environments"); got != "[two uno]" {
+	if got := shownNames(1, "environments"); got != "[two uno]" {
 		t.Errorf("environments are %s", got)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"attestry/evidence"
 )
 
-// pod is a pod of Kubernetes with images.
+// pod returns a Kubernetes pod as JSON. annotations are members of a JSON object.
 func pod(annotations string, images ...string) string {
 	var containers []string
 	for i, image := range images {
@@ -24,7 +24,7 @@ func pod(annotations string, images ...string) string {
 		annotations, strings.Join(containers, ","))
 }
 
-// review is an AdmissionReview as an API server sends it.
+// review returns the AdmissionReview that an API server sends for an object.
 func review(kind, object string, dry bool) []byte {
 	return fmt.Appendf(nil, `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"705ab4f5-6393-11e8-b7cc-42010a800002",
 		"kind":{"group":"","version":"v1","kind":%q},"resource":{"group":"","version":"v1","resource":"pods"},"requestKind":{"group":"","version":"v1","kind":"Pod"},
@@ -32,7 +32,7 @@ func review(kind, object string, dry bool) []byte {
 		"object":%s,"oldObject":null,"dryRun":%t,"options":{"kind":"CreateOptions","apiVersion":"meta.k8s.io/v1"}}}`, kind, object, dry)
 }
 
-// reviewAnswer is an answer to an AdmissionReview as an API server reads it.
+// reviewAnswer is the answer to an AdmissionReview.
 type reviewAnswer struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -58,7 +58,7 @@ func (s *service) setAdmission(environment, settings string) {
 	s.want(http.StatusOK, http.MethodPut, "/environments/"+s.org+"/"+environment+"/admission", []byte(settings))
 }
 
-// admissionLines reads what was recorded, with a line for each record.
+// admissionLines returns a line for each record of the admissions to an environment.
 func (s *service) admissionLines(environment string) string {
 	s.t.Helper()
 	lines := ""
@@ -69,7 +69,7 @@ func (s *service) admissionLines(environment string) string {
 	return lines
 }
 
-// guardedEnvironment is an environment that asks for provenance, with a compliant artifact.
+// guardedEnvironment creates the environment prod, which requires provenance, and returns images to admit.
 func (s *service) guardedEnvironment(settings string) (compliant, unknown string) {
 	s.t.Helper()
 	s.createEnvironment("prod", evidence.K8S)
@@ -80,7 +80,7 @@ func (s *service) guardedEnvironment(settings string) (compliant, unknown string
 	return "registry.example.com/shop/web@sha256:" + digestOf(s.org+"web"), "registry.example.com/shop/intruder@sha256:" + digestOf("intruder")
 }
 
-func TestAdmissionDeniesWhatAssertsDoNotAccept(t *testing.T) {
+func TestAdmissionDeniesNonCompliantImages(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
 	compliant, unknown := s.guardedEnvironment(`{"mode":"deny"}`)
@@ -112,7 +112,7 @@ func (s *service) allowIntruder() {
 		fmt.Appendf(nil, `{"artifact_name":"intruder","artifact_fingerprint":%q,"description":"until Friday"}`, digestOf("intruder")))
 }
 
-func TestAdmissionRecordsWhatItRefuses(t *testing.T) {
+func TestAdmissionRecordsDenialsWarningsAndBreakGlass(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{})
 	compliant, unknown := s.guardedEnvironment(`{"mode":"deny","break_glass":"example.com/why"}`)
@@ -134,7 +134,7 @@ func TestAdmissionRecordsWhatItRefuses(t *testing.T) {
 	}
 	s.clock.advance(31 * 24 * time.Hour)
 	if got := s.admissionLines("prod"); got != "" {
-		t.Errorf("after a month there is\n%s", got)
+		t.Errorf("after 31 days there is\n%s", got)
 	}
 	s.admit("prod", review("Pod", pod("", unknown), false))
 	if got := s.admissionLines("prod"); got != "warned Pod shop web-5d9f- deployer 1 <nil> 1\n" {
@@ -173,7 +173,7 @@ func TestAdmissionTakesAsManyCommandsForManyImagesAsForOne(t *testing.T) {
 	}
 	commands := func(images []string) int {
 		return fewestCommands(counting, func() {
-			s.clock.advance(time.Second) // no verdict is kept as long
+			s.clock.advance(time.Second) // cached verdicts expire
 			s.admit("prod", review("Pod", pod("", images...), true))
 		})
 	}
@@ -182,19 +182,19 @@ func TestAdmissionTakesAsManyCommandsForManyImagesAsForOne(t *testing.T) {
 	}
 }
 
-func TestPodsOfARolloutAreJudgedOnceASecond(t *testing.T) {
+func TestCompliantVerdictsAreCachedForASecond(t *testing.T) {
 	t.Parallel()
 	s, counting := startCounting(t, options{withoutWorker: true, reportWait: time.Millisecond, stoppedAt: noonOf30March})
 	compliant, _ := s.guardedEnvironment(`{"mode":"deny"}`)
-	ask := review("Pod", pod("", compliant), false)
+	request := review("Pod", pod("", compliant), false)
 	expect := func(allowed bool, when string) {
 		t.Helper()
-		if got := s.admit("prod", ask); got.Response.Allowed != allowed {
+		if got := s.admit("prod", request); got.Response.Allowed != allowed {
 			t.Errorf("%s the answer is %+v", when, got)
 		}
 	}
 	expect(true, "at first")
-	if commands := fewestCommands(counting, func() { s.admit("prod", ask) }); commands > 2 {
+	if commands := fewestCommands(counting, func() { s.admit("prod", request) }); commands > 2 {
 		t.Errorf("each further pod takes %d commands", commands)
 	}
 	s.storePolicy("scan", "attestations: [{type: generic, name: scan}]")
@@ -202,7 +202,7 @@ func TestPodsOfARolloutAreJudgedOnceASecond(t *testing.T) {
 	expect(false, "after another policy was attached")
 	scan := func(compliant bool) { s.attestImage("shop", "build-1", s.org+"web", compliant) }
 	scan(true)
-	expect(true, "as soon as what was missing is there")
+	expect(true, "as soon as the missing attestation is there")
 	scan(false)
 	s.clock.advance(time.Second)
 	expect(false, "a second after the scan failed")
@@ -210,7 +210,7 @@ func TestPodsOfARolloutAreJudgedOnceASecond(t *testing.T) {
 	expect(true, "as soon as the scan passed")
 }
 
-func TestAdmissionOffAdmitsAndRecordsNothing(t *testing.T) {
+func TestAdmissionInModeOffAdmitsAllAndRecordsNothing(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("prod", evidence.K8S)
@@ -224,7 +224,7 @@ func TestAdmissionOffAdmitsAndRecordsNothing(t *testing.T) {
 	}
 }
 
-func TestAdmissionOfTags(t *testing.T) {
+func TestImageTagsAreResolvedOrWarnedAbout(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
 	s.guardedEnvironment(`{"mode":"deny","tags":"resolve"}`)
@@ -242,7 +242,7 @@ func TestAdmissionOfTags(t *testing.T) {
 	}
 }
 
-func TestAdmissionOfWhatCannotBeRead(t *testing.T) {
+func TestUnreadableAdmissionReviewsFollowTheFailureSetting(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	compliant, _ := s.guardedEnvironment(`{"mode":"deny"}`)
@@ -275,7 +275,7 @@ func TestAdmissionOfWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-func TestAdmissionOfThousandContainersAndLargeObjects(t *testing.T) {
+func TestAdmissionAcceptsThousandContainersAndLargeObjects(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	compliant, _ := s.guardedEnvironment(`{"mode":"deny"}`)
@@ -330,7 +330,7 @@ func TestImageReviewsAndGatekeeperGetTheSameVerdict(t *testing.T) {
 	}
 }
 
-func TestAdmissionSettings(t *testing.T) {
+func TestAdmissionSettingsAreCheckedAndAudited(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("prod", evidence.K8S)
@@ -355,40 +355,40 @@ func TestAdmissionSettings(t *testing.T) {
 	if got := s.do(http.MethodPut, "/api/v2"+path, memberKey, []byte(changed)); got.status != http.StatusForbidden {
 		t.Errorf("a member is answered %d", got.status)
 	}
-	var noted []string
+	var audited []string
 	for _, entry := range lookup(t, s.read("/membership-audit-log/"+s.org+"?per_page=100"), "entries").([]any) {
 		if lookup(t, entry, "kind") == "environment" {
-			noted = append(noted, lookup(t, entry, "user").(string))
+			audited = append(audited, lookup(t, entry, "user").(string))
 		}
 	}
-	if want := []string{"prod: mode off to warn, exempt_namespaces kube-system to ci, break_glass none to x/y"}; !slices.Equal(noted, want) {
-		t.Errorf("the audit log has %q", noted)
+	if want := []string{"prod: mode off to warn, exempt_namespaces kube-system to ci, break_glass none to x/y"}; !slices.Equal(audited, want) {
+		t.Errorf("the audit log has %q", audited)
 	}
 }
 
-func TestBrokenGlassIsNotified(t *testing.T) {
+func TestBreakGlassIsNotified(t *testing.T) {
 	t.Parallel()
-	told := newReceivers(t)
-	s := start(t, options{settings: told.settings()})
+	r := newReceivers(t)
+	s := start(t, options{settings: r.settings()})
 	_, unknown := s.guardedEnvironment(`{"mode":"deny","break_glass":"example.com/why"}`)
-	targets, _, _ := told.targets(1)
+	targets, _, _ := r.targets(1)
 	s.want(http.StatusCreated, http.MethodPut, "/actions/"+s.org+"/environments", fmt.Appendf(nil,
 		`{"name":"glass","type":"env","environments":["prod"],"triggers":["ON_ADMISSION_BREAK_GLASS"],"targets":%s}`, targets))
 	for range 2 {
 		s.admit("prod", review("Pod", pod(`"example.com/why":"INC-7"`, unknown), false))
 	}
-	eventually(t, "the receiver is told", func() bool { return len(told.at("/hook-0")) > 0 })
-	if listed := lookup(t, s.read("/actions/"+s.org+"/1/deliveries"), "data").([]any); len(listed) != 3 { // one for each of the targets
+	eventually(t, "the webhook is called", func() bool { return len(r.at("/hook-0")) > 0 })
+	if listed := lookup(t, s.read("/actions/"+s.org+"/1/deliveries"), "data").([]any); len(listed) != 3 { // one per target
 		t.Errorf("two pods of one template have %d deliveries", len(listed))
 	}
 	var payload map[string]any
-	if err := json.Unmarshal(told.at("/hook-0")[0].body, &payload); err != nil || payload["event_type"] != "ADMISSION_BREAK_GLASS" ||
-		!strings.Contains(fmt.Sprint(payload["description"]), "INC-7") || len(told.at("/hook-0")) != 1 {
-		t.Errorf("told %v, %v", payload, err)
+	if err := json.Unmarshal(r.at("/hook-0")[0].body, &payload); err != nil || payload["event_type"] != "ADMISSION_BREAK_GLASS" ||
+		!strings.Contains(fmt.Sprint(payload["description"]), "INC-7") || len(r.at("/hook-0")) != 1 {
+		t.Errorf("received %v, %v", payload, err)
 	}
 }
 
-func TestPageOfAnEnvironmentShowsWhatWasNotAdmitted(t *testing.T) {
+func TestEnvironmentPageShowsRefusedAdmissions(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{})
 	_, unknown := s.guardedEnvironment(`{"mode":"deny"}`)

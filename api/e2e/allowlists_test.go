@@ -13,8 +13,7 @@ import (
 
 func (s *service) allowlistsPath() string { return "/allowlists/" + s.org }
 
-// allowanceBody is the body of a permission for the artifact that serverReport reports
-// under a name.
+// allowanceBody returns the body of a permission for the artifact that serverReport reports under a name.
 func allowanceBody(name, why string) string {
 	return fmt.Sprintf(`{"artifact_name":%q,"artifact_fingerprint":%q,"description":%q}`, name, evidence.HashAPIKey(name), why)
 }
@@ -27,7 +26,7 @@ func (s *service) allowArtifact(environment, name, why string) {
 	}
 }
 
-// allowlistLines reads the allow list, with a line for each entry.
+// allowlistLines returns a line for each entry of the allow list.
 func (s *service) allowlistLines() string {
 	s.t.Helper()
 	lines := ""
@@ -37,7 +36,7 @@ func (s *service) allowlistLines() string {
 	return lines
 }
 
-func TestArtifactsArePermittedByEnvironment(t *testing.T) {
+func TestArtifactsArePermittedPerEnvironment(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("prod", evidence.Server)
@@ -85,21 +84,21 @@ func TestPermissionChangesTheGeneration(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("prod", evidence.Server)
-	token := func() string {
-		moved, err := s.Process.Store.Generations.Get(t.Context(), s.orgID(), s.environmentID("prod"))
+	generation := func() string {
+		current, err := s.Process.Store.Generations.Get(t.Context(), s.orgID(), s.environmentID("prod"))
 		s.must(err)
-		return moved
+		return current
 	}
-	before := token()
+	before := generation()
 	s.allowArtifact("prod", "web", "first")
-	first := token()
+	first := generation()
 	s.allowArtifact("prod", "web", "again")
-	if again := token(); first == before || again == first {
+	if again := generation(); first == before || again == first {
 		t.Errorf("the generation was %q, %q, %q", before, first, again)
 	}
 }
 
-func TestPermissionMakesTheNextSnapshotAtOnce(t *testing.T) {
+func TestPermissionCreatesASnapshotAtOnce(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
 	s.createEnvironment("prod", evidence.Server)
@@ -109,16 +108,16 @@ func TestPermissionMakesTheNextSnapshotAtOnce(t *testing.T) {
 	s.wantRunning("prod", "1 false", "db false started-non-compliant missing_provenance", "web false started-non-compliant missing_provenance")
 	s.allowArtifact("prod", "web", "hotfix")
 	s.wantRunning("prod", "2 false", "db false unchanged missing_provenance", "web true became-compliant by allow_list")
-	said := "'administrator' has allowed the artifact in environment 'prod' on " + s.clock.read().UTC().Format("2006-01-02 at 15:04 UTC") + ", whatever policies say: hotfix"
-	if got := textsIn(s.read("/snapshots/" + s.org + "/prod/2?explain=true")); !slices.Contains(got, said) {
+	sentence := "'administrator' has allowed the artifact in environment 'prod' on " + s.clock.read().UTC().Format("2006-01-02 at 15:04 UTC") + ", whatever policies say: hotfix"
+	if got := textsIn(s.read("/snapshots/" + s.org + "/prod/2?explain=true")); !slices.Contains(got, sentence) {
 		t.Errorf("the snapshot says %q", got)
 	}
 	s.allowArtifact("prod", "web", "again")
 	s.allowArtifact("prod", "elsewhere", "does not run")
 	s.wantRunning("prod", "2 false", "db false unchanged missing_provenance", "web true became-compliant by allow_list")
-	s.allowArtifact("prod", "web", strings.Repeat("x", 200<<10)) // more than is said of an artifact
+	s.allowArtifact("prod", "web", strings.Repeat("x", 200<<10)) // longer than the explanation of an artifact may be
 	if artifact := lookup(t, s.read("/snapshots/"+s.org+"/prod/2?explain=true"), "artifacts", 0); lookup(t, artifact, "explanation_left_out") != 1.0 {
-		t.Errorf("of a long reason it leaves out %v sentences", lookup(t, artifact, "explanation_left_out"))
+		t.Errorf("with a long reason, %v sentences are left out", lookup(t, artifact, "explanation_left_out"))
 	}
 	s.allowArtifact("prod", "db", "hotfix")
 	s.wantRunning("prod", "3 true", "db true became-compliant by allow_list", "web true unchanged")
@@ -139,7 +138,7 @@ func TestAllowListShowsCurrentNamesOfEnvironments(t *testing.T) {
 	}
 }
 
-func TestBadPermissionsAreRefused(t *testing.T) {
+func TestLogicalEnvironmentsHaveNoAllowList(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("prod", evidence.Server)
@@ -168,7 +167,7 @@ func TestAllowListsOfOrganizationsAreSeparate(t *testing.T) {
 	}
 }
 
-func TestAPermissionForAWeekEndsAfterIt(t *testing.T) {
+func TestPermissionEndsWhenItExpires(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{})
 	s.createEnvironment("prod", evidence.Server)
@@ -201,7 +200,7 @@ func TestAPermissionForAWeekEndsAfterIt(t *testing.T) {
 		t.Error("the artifact may run when the permission has ended")
 	}
 	eventually(t, "the environment is evaluated without the permission", func() bool {
-		s.clock.advance(time.Second) // what was stored before waits for the sweep
+		s.clock.advance(time.Second) // the sweep enqueues the evaluation once it has waited for job.EnqueueAgain
 		return lookup(t, s.read("/snapshots/"+s.org+"/prod/-1"), "index") == 3.0
 	})
 	s.wantRunning("prod", "3 false", "web false became-non-compliant by allow_list missing_attestation")

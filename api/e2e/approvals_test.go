@@ -14,13 +14,13 @@ import (
 
 func (s *service) approvalsPath() string { return "/approvals/" + s.org + "/build" }
 
-// approve approves an artifact of the flow `build`. Further members begin with a comma.
+// approve records an approval of an artifact of the flow build. more are further members, each after a comma.
 func (s *service) approve(fingerprint, more string) {
 	s.t.Helper()
 	s.postApproval(fmt.Sprintf(`{"artifact_fingerprint":%q,"description":"to production","src_commit_list":[%q]%s}`, fingerprint, firstCommit, more))
 }
 
-// postApproval posts an approval, which is echoed as it was sent.
+// postApproval posts an approval and checks that the answer equals it.
 func (s *service) postApproval(sent string) {
 	s.t.Helper()
 	var echoed, want map[string]any
@@ -36,19 +36,19 @@ const (
 	unapproved = `,"approvals":[{"state":"APPROVED"},{"state":"UNAPPROVED","approved_by":"bert"}]`
 )
 
-// releases lists approvals as number, artifact, base and state.
+// releases returns the approvals of a list as number:artifact<base:state, with four digits of fingerprints.
 func (s *service) releases(path string) string {
 	s.t.Helper()
 	short := func(value any) string { return value.(string)[:min(4, len(value.(string)))] }
 	var parts []string
-	for _, one := range s.read(path).([]any) {
-		parts = append(parts, fmt.Sprintf("%v:%s<%s:%s", lookup(s.t, one, "release_number"),
-			short(lookup(s.t, one, "target_artifact")), short(lookup(s.t, one, "base_artifact")), lookup(s.t, one, "state")))
+	for _, approval := range s.read(path).([]any) {
+		parts = append(parts, fmt.Sprintf("%v:%s<%s:%s", lookup(s.t, approval, "release_number"),
+			short(lookup(s.t, approval, "target_artifact")), short(lookup(s.t, approval, "base_artifact")), lookup(s.t, approval, "state")))
 	}
 	return strings.Join(parts, " ")
 }
 
-func TestApprovalsAreReleasesOfTheirFlow(t *testing.T) {
+func TestApprovalsAreNumberedAndListedByFlow(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	first, second := strings.Repeat("a", 64), strings.Repeat("b", 64)
@@ -73,7 +73,7 @@ func TestApprovalsAreReleasesOfTheirFlow(t *testing.T) {
 	for _, digits := range []string{first, first[:5]} {
 		want := "2:aaaa<:APPROVED 1:aaaa<:PENDING"
 		if got := s.releases("/artifacts/" + s.org + "/build/" + digits + "/approvals"); got != want {
-			t.Errorf("of %s: %s, want %s", digits, got, want)
+			t.Errorf("approvals of %s: %s, want %s", digits, got, want)
 		}
 	}
 	if got := lookup(t, s.read("/artifacts/"+s.org+"/build/fingerprint/"+first), "approvals"); !reflect.DeepEqual(got, []any{1.0, 2.0}) {
@@ -152,7 +152,7 @@ func TestPendingApprovalHasNoReviewerAndNoEnvironment(t *testing.T) {
 	}
 }
 
-func TestApprovalShowsWhatIsKnownOfItsCommits(t *testing.T) {
+func TestApprovalShowsKnownDetailsOfItsCommits(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	third, fourth := strings.Repeat("3", 40), strings.Repeat("4", 40)
@@ -182,7 +182,7 @@ func TestApprovalShowsWhatIsKnownOfItsCommits(t *testing.T) {
 	}
 }
 
-func TestCommitOfTheArtifactThatRuns(t *testing.T) {
+func TestArtifactCommitIsThatOfTheRunningArtifact(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("prod", evidence.Server)
@@ -192,7 +192,7 @@ func TestCommitOfTheArtifactThatRuns(t *testing.T) {
 	wantCommit := func(environment string, want any) {
 		t.Helper()
 		if got := lookup(t, s.read(s.approvalsPath()+"/artifact-commit/"+environment), "commit_sha"); got != want {
-			t.Errorf("in %s runs %v, want %v", environment, got, want)
+			t.Errorf("%s runs commit %v, want %v", environment, got, want)
 		}
 	}
 	wantCommit("prod", nil)
@@ -214,7 +214,7 @@ func TestCommitOfTheArtifactThatRuns(t *testing.T) {
 		http.MethodGet, "/approvals/"+s.org+"/none/artifact-commit/prod", "")
 }
 
-func TestApprovalsAreRefused(t *testing.T) {
+func TestInvalidApprovalsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.reportArtifact("build", "t1", "api", attestedFingerprint, firstCommit)
@@ -272,8 +272,8 @@ func TestConcurrentApprovalsGetNumbersWithoutGaps(t *testing.T) {
 	}
 	group.Wait()
 	var numbers, want []any
-	for i, one := range s.read(s.approvalsPath()).([]any) {
-		numbers, want = append(numbers, lookup(t, one, "release_number")), append(want, float64(approvals-i))
+	for i, approval := range s.read(s.approvalsPath()).([]any) {
+		numbers, want = append(numbers, lookup(t, approval, "release_number")), append(want, float64(approvals-i))
 	}
 	if len(numbers) != approvals || !slices.Equal(numbers, want) {
 		t.Errorf("release numbers %v", numbers)

@@ -14,7 +14,7 @@ import (
 // padHex appends zeros to hexadecimal digits, up to a length.
 func padHex(start string, length int) string { return start + strings.Repeat("0", length-len(start)) }
 
-// history returns the events of an artifact's history, which must be in the order of time.
+// history returns the events of an artifact's history and checks that they are in the order of time.
 func history(t *testing.T, artifact any) string {
 	t.Helper()
 	events := clientReadsEach(t, "history", lookup(t, artifact, "history"))
@@ -57,7 +57,7 @@ func TestArtifactShowsEverythingThatWasReported(t *testing.T) {
 		t.Errorf("got %s", asJSON(got))
 	}
 	if self := s.read(strings.TrimPrefix(lookup(t, got, "api_url").(string), s.URL+"/api/v2")); lookup(t, self, "id") != lookup(t, got, "id") {
-		t.Error("its own address leads elsewhere")
+		t.Error("its api_url shows another artifact")
 	}
 }
 
@@ -74,7 +74,7 @@ func TestArtifactWithoutCommitAndRepoShowsNull(t *testing.T) {
 	}
 }
 
-func TestUnknownCommitIsTheSameInAllAnswers(t *testing.T) {
+func TestUnknownCommitHasTheSameValueInAllAnswers(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("host", evidence.Server)
@@ -111,14 +111,14 @@ func TestUnknownCommitIsTheSameInAllAnswers(t *testing.T) {
 		shownCommits["flow of snapshot "+name] = lookup(t, artifact, "flows", 0, "git_commit")
 	}
 	if len(shownCommits) != 13 {
-		t.Errorf("looked at %d answers", len(shownCommits))
+		t.Errorf("%d answers have a commit", len(shownCommits))
 	}
 	for where, commit := range shownCommits {
 		if commit != evidence.NoCommit {
 			t.Errorf("%s: the commit is %q", where, commit)
 		}
 	}
-	// Members that may be null are null.
+	// Where the commit may be null, an unknown commit is null.
 	if commit := latest.artifact(t, "stranger")["git_commit"]; commit != nil {
 		t.Errorf("an artifact that no flow knows has the commit %v in a snapshot", commit)
 	}
@@ -157,8 +157,8 @@ trail:
 		if lookup(t, got, "state") != state || lookup(t, got, "state_info") != info {
 			t.Errorf("got %v, %v; want %s, %s", lookup(t, got, "state"), lookup(t, got, "state_info"), state, info)
 		}
-		if happened := history(t, got); happened != events {
-			t.Errorf("history %q, want %q", happened, events)
+		if shown := history(t, got); shown != events {
+			t.Errorf("history %q, want %q", shown, events)
 		}
 		if listed := lookup(t, s.read("/artifacts/"+s.org), 0, "state"); listed != state {
 			t.Errorf("listed as %v", listed)
@@ -167,7 +167,7 @@ trail:
 			t.Errorf("template %s", required)
 		}
 		if lookup(t, got, "last_modified_at").(float64) < lookup(t, got, "created_at").(float64) {
-			t.Error("modified before it was made")
+			t.Error("modified before it was created")
 		}
 	}
 	ofArtifact := `,"artifact_fingerprint":"` + attestedFingerprint + `"`
@@ -231,9 +231,8 @@ func TestHistoryHasEveryAttestationInOrder(t *testing.T) {
 	}
 }
 
-// TestArtifactsDroppedFromTheirSlotCostNoMore reads many artifacts of one name, of
-// which their slot keeps the latest only: two commands read the attestations of all others,
-// one of those by fingerprint and one of those by name.
+// TestArtifactsDroppedFromTheirSlotCostNoMore reads many artifacts of one name. Their slot has only the latest of them:
+// two more commands read the attestations of all others, one those by fingerprint and one those by name.
 func TestArtifactsDroppedFromTheirSlotCostNoMore(t *testing.T) {
 	s, counting := startCounting(t, options{withoutWorker: true, stoppedAt: noonOf30March})
 	commands := func(path string) int {
@@ -273,15 +272,15 @@ func TestArtifactIsFoundByFingerprintTrailAndAttestation(t *testing.T) {
 	scan, named := lookup(t, s.onlyAttestation("t1", "scan"), "attestation_id").(string), lookup(t, s.onlyAttestation("t2", "named"), "attestation_id").(string)
 	base := "/artifacts/" + s.org + "/build/fingerprint/"
 	for name, c := range map[string]struct{ path, fingerprint, trail string }{
-		"fingerprint":                       {one, one, "t2"},
-		"beginning of one":                  {one[:6], one, "t2"},
-		"beginning of two":                  {"abcde", other, "t1"},
-		"beginning in a trail":              {"abcde?trail=t2", one, "t2"},
-		"fingerprint in a trail":            {one + "?trail=t1", one, "t1"},
-		"fingerprint in no trail":           {one + "?trail=", one, "t2"},
-		"attestation":                       {one + "?attestation_id=" + scan, one, "t1"},
-		"trail and attestation":             {one + "?trail=t1&attestation_id=" + scan, one, "t1"},
-		"beginning and attestation by name": {"abcde?attestation_id=" + named, one, "t2"},
+		"fingerprint":                    {one, one, "t2"},
+		"prefix of one fingerprint":      {one[:6], one, "t2"},
+		"prefix of two fingerprints":     {"abcde", other, "t1"},
+		"prefix in a trail":              {"abcde?trail=t2", one, "t2"},
+		"fingerprint in a trail":         {one + "?trail=t1", one, "t1"},
+		"fingerprint with empty trail":   {one + "?trail=", one, "t2"},
+		"attestation":                    {one + "?attestation_id=" + scan, one, "t1"},
+		"trail and attestation":          {one + "?trail=t1&attestation_id=" + scan, one, "t1"},
+		"prefix and attestation by name": {"abcde?attestation_id=" + named, one, "t2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := s.in(t).read(base + c.path)
@@ -350,7 +349,7 @@ func TestArtifactsAreFoundByCommit(t *testing.T) {
 			}
 		})
 	}
-	// The evidence of one trail is not that of another.
+	// An attestation counts only for the artifact in its own trail.
 	list := s.read(base + firstCommit)
 	if history(t, lookup(t, list, 1)) != "app reported scan evidence received" || history(t, lookup(t, list, 2)) != "app reported" {
 		t.Errorf("got %s", asJSON(list))
@@ -359,7 +358,7 @@ func TestArtifactsAreFoundByCommit(t *testing.T) {
 		"Flow named 'none' does not exist for organization '"+s.org+"'")
 }
 
-func TestLatestCommitIsThatOfTheArtifactElseOfTheFlow(t *testing.T) {
+func TestLatestCommitIsThatOfTheArtifactOrElseOfTheFlow(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.wantForm(http.StatusCreated, http.MethodPut, "/flows/"+s.org+"/template_file", `{"name":"cli-ci","description":""}`, yamlFile("version: 1\n"))
@@ -440,32 +439,32 @@ func TestRunningArtifactShowsWhereItRuns(t *testing.T) {
 	s.reportServer("beta", "db")
 	s.reportServer("beta", "db", "web")
 	var got any
-	// A worker records what has begun to run after the report is answered.
+	// A worker records started artifacts after the report is answered.
 	eventually(t, "the artifact runs in two environments", func() bool {
 		got = s.read("/artifacts/" + s.org + "/build/fingerprint/" + fingerprint)
 		return len(lookup(t, got, "running").([]any)) == 2
 	})
-	if places := fmt.Sprint(lookup(t, got, "running")); places != "[map[environment_name:beta snapshot_index:2] map[environment_name:prod snapshot_index:2]]" {
-		t.Errorf("running %s", places)
+	if running := fmt.Sprint(lookup(t, got, "running")); running != "[map[environment_name:beta snapshot_index:2] map[environment_name:prod snapshot_index:2]]" {
+		t.Errorf("running %s", running)
 	}
-	if happened := history(t, got); happened != "app reported Started running in prod#1 environment Started running in beta#2 environment" {
-		t.Errorf("history %q", happened)
+	if events := history(t, got); events != "app reported Started running in prod#1 environment Started running in beta#2 environment" {
+		t.Errorf("history %q", events)
 	}
 	s.reportServer("beta", "db")
 	eventually(t, "the artifact has exited", func() bool {
 		got = lookup(t, s.read("/artifacts/"+s.org+"/build/commit_sha/"+firstCommit), 0)
 		return column(t, lookup(t, got, "running"), "environment_name") == "prod"
 	})
-	if places := fmt.Sprint(lookup(t, got, "exited")); places != "[map[environment_name:beta snapshot_index:3]]" {
-		t.Errorf("exited %s", places)
+	if exited := fmt.Sprint(lookup(t, got, "exited")); exited != "[map[environment_name:beta snapshot_index:3]]" {
+		t.Errorf("exited %s", exited)
 	}
-	if happened := history(t, got); !strings.HasSuffix(happened, "No longer running in beta#3 environment") {
-		t.Errorf("history %q", happened)
+	if events := history(t, got); !strings.HasSuffix(events, "No longer running in beta#3 environment") {
+		t.Errorf("history %q", events)
 	}
 	for _, member := range []string{"commit_lead_times", "build_lead_times"} {
 		times := lookup(t, got, member).(map[string]any)
 		if member == "commit_lead_times" && len(times) == 0 {
-			continue // the commit came without its time
+			continue // the time of the commit is unknown
 		}
 		if beta, prod := times["beta"].(float64), times["prod"].(float64); prod < 0 || beta <= prod {
 			t.Errorf("%s: %v", member, times)
@@ -476,15 +475,15 @@ func TestRunningArtifactShowsWhereItRuns(t *testing.T) {
 func TestHistoryOfAnArtifactWithoutATrailBeginsWithItsCreation(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
-	for fingerprint, c := range map[string]struct{ members, happened string }{
+	for fingerprint, c := range map[string]struct{ members, events string }{
 		attestedFingerprint: {"", "Artifact created"},
 		newFingerprint:      {`,"trail_name":null,"template_reference_name":"app"`, "Artifact created"},
 		digestOf("trail"):   {`,"trail_name":"t","template_reference_name":"web"`, "web reported"},
 	} {
 		s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/build", fmt.Appendf(nil,
 			`{"fingerprint":%q,"filename":"app.jar","git_commit":%q,"build_url":"b","commit_url":"c"%s}`, fingerprint, firstCommit, c.members))
-		if happened := history(t, s.read("/artifacts/"+s.org+"/build/fingerprint/"+fingerprint)); happened != c.happened {
-			t.Errorf("with %s: history %q, want %q", c.members, happened, c.happened)
+		if events := history(t, s.read("/artifacts/"+s.org+"/build/fingerprint/"+fingerprint)); events != c.events {
+			t.Errorf("with %s: history %q, want %q", c.members, events, c.events)
 		}
 	}
 }

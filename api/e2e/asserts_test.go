@@ -15,8 +15,8 @@ func (s *service) assertPath(file, query string) string {
 	return "/asserts/" + s.org + "/fingerprint/" + evidence.HashAPIKey(file) + query
 }
 
-// wantAssert compares the answer of an assert: the scope and the verdict, the flows with their
-// verdicts, then the policies with theirs.
+// wantAssert compares the answer of an assert: the scope and the verdict, each flow with its verdict, then each policy
+// with its status. The explanation must have the same scope and verdict.
 func (s *service) wantAssert(file, query, want string) {
 	s.t.Helper()
 	body := s.read(s.assertPath(file, query))
@@ -37,7 +37,7 @@ func (s *service) wantAssert(file, query, want string) {
 	}
 }
 
-func TestAssertsInEachScope(t *testing.T) {
+func TestAssertsEvaluateTheirScope(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("prod", evidence.Server)
@@ -66,7 +66,7 @@ func TestAssertsInEachScope(t *testing.T) {
 	}
 }
 
-func TestAssertsOfWhatIsUnknownAreRefused(t *testing.T) {
+func TestInvalidAssertsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.reportFile("build", "web")
@@ -87,7 +87,7 @@ func TestAssertsOfWhatIsUnknownAreRefused(t *testing.T) {
 	}
 	_, errors := s.want(http.StatusBadRequest, http.MethodGet, s.assertPath("web", "?environment_name=prod&policy_name=provenance"), nil).problem(t)
 	if errors["query.policy_name"] == "" {
-		t.Errorf("both scopes are answered by %v", errors)
+		t.Errorf("two scopes are answered with %v", errors)
 	}
 	if got := s.do(http.MethodGet, "/api/v2"+s.assertPath("web", ""), strangerKey, nil); got.status != http.StatusForbidden {
 		t.Errorf("a stranger is answered %d", got.status)
@@ -97,7 +97,7 @@ func TestAssertsOfWhatIsUnknownAreRefused(t *testing.T) {
 	}
 }
 
-// TestSnapshotAssertAndDryRunAgree compares what the three say of the same artifacts.
+// TestSnapshotAssertAndDryRunAgree compares their verdicts on the same artifacts.
 func TestSnapshotAssertAndDryRunAgree(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
@@ -120,7 +120,7 @@ func TestSnapshotAssertAndDryRunAgree(t *testing.T) {
 	s.storePolicy("production", rules...)
 	s.attach("prod", "production")
 	s.reportServer("prod", files...)
-	decided := func(evaluation any) string {
+	statusAndTypes := func(evaluation any) string {
 		var types []string
 		for _, rule := range lookup(t, evaluation, "rule_evaluations").([]any) {
 			types = append(types, lookup(t, rule, "resolutions", 0, "type").(string))
@@ -132,26 +132,26 @@ func TestSnapshotAssertAndDryRunAgree(t *testing.T) {
 	var verdicts []string
 	for _, evaluated := range lookup(t, dry, "artifacts").([]any) {
 		file := strings.TrimPrefix(lookup(t, evaluated, "name").(string), "/opt/")
-		want := decided(lookup(t, snapshot.artifact(t, file)["policy_decisions"], 0))
-		if got := decided(lookup(t, evaluated, "evaluation")); got != want {
+		want := statusAndTypes(lookup(t, snapshot.artifact(t, file)["policy_decisions"], 0))
+		if got := statusAndTypes(lookup(t, evaluated, "evaluation")); got != want {
 			t.Errorf("%s: the dry run says %s, the snapshot %s", file, got, want)
 		}
 		if lookup(t, evaluated, "change") != "unchanged" {
 			t.Errorf("%s changes: %s", file, asJSON(evaluated))
 		}
 		asserted := s.read(s.assertPath(file, "?environment_name=prod"))
-		if got := decided(lookup(t, asserted, "policy_evaluations", 0)); got != want && file != "d" { // the exception is about another name
+		if got := statusAndTypes(lookup(t, asserted, "policy_evaluations", 0)); got != want && file != "d" { // asserts use the file name, to which the exception applies
 			t.Errorf("%s: the assert says %s, the snapshot %s", file, got, want)
 		}
 		verdicts = append(verdicts, file+" "+want[:9])
 	}
 	slices.Sort(verdicts)
 	if got := strings.Join(verdicts, ", "); got != "a COMPLIANT, b NON-COMPL, c NON-COMPL, d NON-COMPL" {
-		t.Errorf("decided %s", got)
+		t.Errorf("the verdicts are %s", got)
 	}
 }
 
-// dryRun evaluates a policy that is not stored.
+// dryRun evaluates a policy without storing it, and decodes the answer.
 func (s *service) dryRun(status int, payload string, rules ...string) any {
 	s.t.Helper()
 	content := "_schema: https://kosli.com/schemas/policy/environment/v1\nartifacts:\n"
@@ -168,7 +168,7 @@ func (s *service) dryRun(status int, payload string, rules ...string) any {
 	return body
 }
 
-func TestDryRunTellsWhatWouldChangeAndStoresNothing(t *testing.T) {
+func TestDryRunShowsChangesAndStoresNothing(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("prod", evidence.Server)
@@ -176,8 +176,8 @@ func TestDryRunTellsWhatWouldChangeAndStoresNothing(t *testing.T) {
 	s.reportServer("prod", "web", "db")
 	changes := func(payload string, rules ...string) string {
 		var lines []string
-		for _, one := range lookup(t, s.dryRun(http.StatusOK, payload, rules...), "artifacts").([]any) {
-			lines = append(lines, fmt.Sprint(lookup(t, one, "name"), " ", lookup(t, one, "compliant_then"), " ", lookup(t, one, "change"), " ", len(lookup(t, one, "explanation").([]any))))
+		for _, artifact := range lookup(t, s.dryRun(http.StatusOK, payload, rules...), "artifacts").([]any) {
+			lines = append(lines, fmt.Sprint(lookup(t, artifact, "name"), " ", lookup(t, artifact, "compliant_then"), " ", lookup(t, artifact, "change"), " ", len(lookup(t, artifact, "explanation").([]any))))
 		}
 		slices.Sort(lines)
 		return strings.Join(lines, ", ")
@@ -192,7 +192,7 @@ func TestDryRunTellsWhatWouldChangeAndStoresNothing(t *testing.T) {
 		t.Errorf("beside another policy: %s", got)
 	}
 	if got := changes(`{"environment_name":"prod","policy_name":"strict"}`, "provenance: {required: true}"); got != "/opt/db false unchanged 1, /opt/web true became-compliant 0" {
-		t.Errorf("in the place of the other policy: %s", got)
+		t.Errorf("instead of the other policy: %s", got)
 	}
 	if got := changes(`{"fingerprint":"`+evidence.HashAPIKey("web")+`"}`, "attestations: [{type: snyk}]"); got != "web false became-non-compliant 1" {
 		t.Errorf("for one artifact: %s", got)
@@ -211,7 +211,7 @@ func TestDryRunTellsWhatWouldChangeAndStoresNothing(t *testing.T) {
 	}
 }
 
-func TestDryRunNamesArtifactsAsTheyRun(t *testing.T) {
+func TestDryRunShowsTheReportedNamesOfArtifacts(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("prod", evidence.Server)
@@ -225,7 +225,7 @@ func TestDryRunNamesArtifactsAsTheyRun(t *testing.T) {
 	}
 }
 
-func TestAssertTakesTheFormerNameOfAFlow(t *testing.T) {
+func TestAssertAcceptsTheFormerNameOfAFlow(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.reportFile("build", "web")
@@ -261,7 +261,7 @@ func TestExplanationNamesCauseAndRemedy(t *testing.T) {
 		t.Errorf("explained by\n%s", strings.Join(got, "\n"))
 	}
 	if got := texts(""); !slices.Equal(got, want[:1]) {
-		t.Errorf("by itself it is explained by\n%s", strings.Join(got, "\n"))
+		t.Errorf("without a scope it is explained by\n%s", strings.Join(got, "\n"))
 	}
 	sentence := lookup(t, s.read(s.assertPath("web", "/explanation?environment_name=prod")), "explanation", 1)
 	attestation := lookup(t, s.onlyAttestation("trail-of-web", "tested"), "html_url")
@@ -278,9 +278,9 @@ func TestExplanationNamesCauseAndRemedy(t *testing.T) {
 	}
 }
 
-// TestDecisionCountsHoweverItNamesTheArtifact records decisions on a control, about the artifact
-// web of the trail trail-of-web, and asserts it by a policy that asks for one.
-func TestDecisionCountsHoweverItNamesTheArtifact(t *testing.T) {
+// TestDecisionsAreMatchedToArtifacts records a decision on a control, then asserts the artifact web of trail-of-web by
+// a policy that requires a decision.
+func TestDecisionsAreMatchedToArtifacts(t *testing.T) {
 	t.Parallel()
 	commit := func(sha string) string { return `,"git_commit_info":{"sha1":"` + sha + `"}` }
 	for name, c := range map[string]struct {
@@ -289,13 +289,13 @@ func TestDecisionCountsHoweverItNamesTheArtifact(t *testing.T) {
 		want           bool
 	}{
 		"by fingerprint in another trail": {"release", `,"artifact_fingerprint":"` + evidence.HashAPIKey("web") + `"`, true, true},
-		"of its trail":                    {"trail-of-web", "", true, true},
-		"of another trail":                {"release", "", true, false},
+		"in its trail":                    {"trail-of-web", "", true, true},
+		"in another trail":                {"release", "", true, false},
 		"by name and commit":              {"trail-of-web", `,"target_artifacts":["app"]` + commit(commitOf("web")), true, true},
 		"by name and another commit":      {"trail-of-web", `,"target_artifacts":["app"]` + commit(commitOf("db")), true, false},
 		"by name alone":                   {"trail-of-web", `,"target_artifacts":["app"]`, true, true},
 		"by another name":                 {"trail-of-web", `,"target_artifacts":["lib"]`, true, false},
-		"that is negative":                {"trail-of-web", "", false, false},
+		"non-compliant":                   {"trail-of-web", "", false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -12,7 +12,7 @@ import (
 	"attestry/evidence"
 )
 
-// storePolicy stores a policy with the given rules, one per line.
+// storePolicy stores a policy. Each rule is a line of its YAML file.
 func (s *service) storePolicy(name string, rules ...string) {
 	s.t.Helper()
 	content := "_schema: https://kosli.com/schemas/policy/environment/v1\nartifacts:\n"
@@ -25,7 +25,6 @@ func (s *service) storePolicy(name string, rules ...string) {
 	}
 }
 
-// attach attaches policies to an environment, detach detaches them.
 func (s *service) attach(environment string, policies ...string) {
 	s.t.Helper()
 	s.want(http.StatusOK, http.MethodPost, s.environmentsPath()+"/"+environment+"/policies", policyNames(policies...))
@@ -40,8 +39,8 @@ func policyNames(names ...string) []byte {
 	return []byte(`{"policy_names":["` + strings.Join(names, `","`) + `"]}`)
 }
 
-// wantRunning compares what the latest snapshot says of what runs: its number and verdict, then a
-// line for each artifact with its verdict, annotation and the types of its reasons.
+// wantRunning compares the latest snapshot: its number and verdict, then a line for each artifact with its verdict,
+// annotation and the types of its reasons.
 func (s *service) wantRunning(environment string, want ...string) {
 	s.t.Helper()
 	snapshot := s.getSnapshot(environment, "-1")
@@ -62,7 +61,7 @@ func (s *service) wantRunning(environment string, want ...string) {
 	}
 }
 
-func TestAttachingAndDetachingMakeSnapshotsAtOnce(t *testing.T) {
+func TestAttachingAndDetachingCreateSnapshotsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
 	s.createEnvironment("prod", evidence.Server)
@@ -78,7 +77,7 @@ func TestAttachingAndDetachingMakeSnapshotsAtOnce(t *testing.T) {
 	s.wantRunning("prod", "3 false", "db false changed by policies missing_provenance no_provenance", "web false became-non-compliant by policies missing_attestation")
 	s.attach("prod", "scan") // again
 	if got := s.getSnapshot("prod", "-1"); got.Index != 3 {
-		t.Errorf("attaching again has made snapshot %d", got.Index)
+		t.Errorf("attaching again created snapshot %d", got.Index)
 	}
 	if got := asJSON(lookup(t, s.read(s.environmentsPath()+"/prod"), "policies")); got != `["provenance","scan"]` {
 		t.Errorf("the environment has the policies %s", got)
@@ -95,9 +94,9 @@ func TestAttachingAndDetachingMakeSnapshotsAtOnce(t *testing.T) {
 	}
 }
 
-// TestEvaluationsAreServedByTheirOwnQueue attaches a policy behind a report. Whoever serves evaluations
-// also processes the report that waits before one; whoever serves reports leaves evaluations alone.
-func TestEvaluationsAreServedByTheirOwnQueue(t *testing.T) {
+// TestEvaluationsHaveTheirOwnQueue sends a report, then attaches a policy. A worker of the queue compliance also
+// processes the report that precedes the evaluation. A worker of the queue reports does not evaluate.
+func TestEvaluationsHaveTheirOwnQueue(t *testing.T) {
 	t.Parallel()
 	for queue, running := range map[string][]string{
 		"compliance": {"1 false", "web false started-non-compliant missing_provenance"},
@@ -117,7 +116,7 @@ func TestEvaluationsAreServedByTheirOwnQueue(t *testing.T) {
 	}
 }
 
-func TestPoliciesAreReplacedByTheListOfAWrite(t *testing.T) {
+func TestWritingAnEnvironmentReplacesItsPolicies(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.storePolicy("one", "provenance: {required: true}")
@@ -130,7 +129,7 @@ func TestPoliciesAreReplacedByTheListOfAWrite(t *testing.T) {
 	s.want(http.StatusOK, http.MethodPut, path, []byte(strings.Replace(body, `["one","two"]`, `["two","one"]`, 1)))
 	s.want(http.StatusOK, http.MethodPatch, path+"/prod", []byte(`{"description":"kept"}`))
 	if got := s.getSnapshot("prod", "-1").Index; got != 1 {
-		t.Errorf("writes that change no policy have made snapshot %d", got)
+		t.Errorf("writes that change no policy created snapshot %d", got)
 	}
 	s.want(http.StatusOK, http.MethodPatch, path+"/prod", []byte(`{"policies":["one"]}`))
 	s.wantRunning("prod", "2 false", "web false changed by policies missing_provenance")
@@ -138,7 +137,7 @@ func TestPoliciesAreReplacedByTheListOfAWrite(t *testing.T) {
 	s.wantRunning("prod", "3 false", "web null changed by policies")
 }
 
-func TestPoliciesThatCannotBeAttachedAreRefused(t *testing.T) {
+func TestInvalidPolicyAttachmentsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("prod", evidence.Server)
@@ -161,15 +160,15 @@ func TestPoliciesThatCannotBeAttachedAreRefused(t *testing.T) {
 	s.want(http.StatusBadRequest, http.MethodPost, path+"/all/policies", policyNames("known"))
 	s.want(http.StatusBadRequest, http.MethodPatch, path+"/all", []byte(`{"policies":["known"]}`))
 	if got := asJSON(lookup(t, s.read(path+"/prod"), "policies")); got != "[]" {
-		t.Errorf("a refused request has attached %s", got)
+		t.Errorf("refused requests attached %s", got)
 	}
 	if got := s.do(http.MethodPost, "/api/v2"+path+"/prod/policies", snapshotterKey, policyNames("known")); got.status != http.StatusForbidden {
 		t.Errorf("a snapshotter is answered %d", got.status)
 	}
 }
 
-// TestNewEvidenceTurnsAnEnvironmentGreen follows an artifact through what policies ask for.
-func TestNewEvidenceTurnsAnEnvironmentGreen(t *testing.T) {
+// TestNewEvidenceMakesAnEnvironmentCompliant records one after the other what the policy requires.
+func TestNewEvidenceMakesAnEnvironmentCompliant(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
 	s.createEnvironment("prod", evidence.Server)
@@ -225,7 +224,7 @@ func TestEmptyEnvironmentWithPoliciesIsCompliant(t *testing.T) {
 	s.wantRunning("prod", "2 false")
 }
 
-func TestNewVersionOfAPolicyCountsFromTheNextReport(t *testing.T) {
+func TestNewVersionOfAPolicyAppliesFromTheNextReport(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("prod", evidence.Server)
@@ -242,7 +241,6 @@ func TestNewVersionOfAPolicyCountsFromTheNextReport(t *testing.T) {
 	}
 }
 
-// TestSnapshotShowsPoliciesAsClientsReadThem compares the members with those of the public API.
 func TestSnapshotShowsPoliciesAsClientsReadThem(t *testing.T) {
 	t.Parallel()
 	s := share(t)
@@ -288,6 +286,6 @@ func TestSnapshotShowsPoliciesAsClientsReadThem(t *testing.T) {
 		t.Errorf("it is explained by %s", asJSON(explanation))
 	}
 	if _, ok := lookup(t, s.read("/snapshots/"+s.org+"/prod/-1"), "artifacts", 0).(map[string]any)["explanation"]; ok {
-		t.Error("it is explained without being asked for")
+		t.Error("it is explained without the parameter explain")
 	}
 }

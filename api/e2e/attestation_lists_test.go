@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// populateAttestations creates attestations of two flows in a fixed order, and advances
-// the clock after each.
+// populateAttestations creates attestations of two flows. It advances the clock by the gap after each.
 func (s *service) populateAttestations(gap time.Duration) {
 	s.t.Helper()
 	post := func(flow, kind, name, members string) {
@@ -87,7 +86,7 @@ func TestAttestationsOfAnOrganizationAreFiltered(t *testing.T) {
 	}
 }
 
-func TestFilterByAllNamesOfAFlowListsItOnce(t *testing.T) {
+func TestFilterByAllNamesOfAFlowListsAttestationsOnce(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.populateAttestations(0)
@@ -121,10 +120,10 @@ func TestAttestationsOfAnOrganizationArePagedByCursor(t *testing.T) {
 				if self := lookup(t, page, "_links", "self", "href").(string); !strings.HasPrefix(self, s.URL+"/api/v2/attestations/"+s.org+"?") {
 					t.Errorf("self is %s", self)
 				}
-				if told := lookup(t, page, "pagination"); told != nil {
-					clientReads(t, "pagination", told)
-					if lookup(t, told, "page") != float64(number) || lookup(t, told, "per_page") != 2.0 {
-						t.Errorf("page %d is %v", number, told)
+				if pagination := lookup(t, page, "pagination"); pagination != nil {
+					clientReads(t, "pagination", pagination)
+					if lookup(t, pagination, "page") != float64(number) || lookup(t, pagination, "per_page") != 2.0 {
+						t.Errorf("page %d is %v", number, pagination)
 					}
 				}
 				for _, one := range lookup(t, page, "data").([]any) {
@@ -142,13 +141,13 @@ func TestAttestationsOfAnOrganizationArePagedByCursor(t *testing.T) {
 				}
 			}
 			if got := strings.Join(names, " "); got != want {
-				t.Errorf("walked over %s, want %s", got, want)
+				t.Errorf("the pages have %s, want %s", got, want)
 			}
 		})
 	}
 }
 
-func TestAttestationsOfAFlowAreListedByPage(t *testing.T) {
+func TestAttestationsOfAFlowAreListedInPages(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{real: true})
 	before := time.Now().Unix()
@@ -172,7 +171,7 @@ func TestAttestationsOfAFlowAreListedByPage(t *testing.T) {
 		})
 	}
 	if got := lookup(t, s.read("/attestations/"+s.org+"/two?per_page=1000"), "pagination", "per_page"); got != 100.0 {
-		t.Errorf("a page holds %v", got)
+		t.Errorf("a page has %v", got)
 	}
 	page := s.read(fmt.Sprintf("/attestations/%s/two?to_timestamp=%d", s.org, before+25))
 	if got := column(t, lookup(t, page, "data"), "attestation_name"); got != "lint" || lookup(t, page, "pagination", "total") != 1.0 {
@@ -226,7 +225,7 @@ func TestAttestationsAreFoundByTheirCommit(t *testing.T) {
 	s.want(http.StatusNotFound, http.MethodGet, path+"&flow_name=nosuch", nil)
 }
 
-func TestAttestationsArePickedByTheirIDs(t *testing.T) {
+func TestAttestationsAreFoundByTheirIDs(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.attestGeneric("t", "one", true, "")
@@ -234,7 +233,7 @@ func TestAttestationsArePickedByTheirIDs(t *testing.T) {
 	one, two := lookup(t, s.onlyAttestation("t", "one"), "attestation_id").(string), lookup(t, s.onlyAttestation("t", "two"), "attestation_id").(string)
 	got := s.read("/attestations/" + s.org + "?ids=" + two + "&ids=" + one + "&ids=unknown&name=other")
 	if list := lookup(t, got, "data").([]any); len(list) != 2 || lookup(t, list[0], "attestation_id") != min(one, two) {
-		t.Errorf("it answers %v", got)
+		t.Errorf("answered %v", got)
 	}
 	if foreign := lookup(t, s.read("/attestations/"+s.public+"?ids="+one), "data").([]any); len(foreign) != 0 {
 		t.Errorf("another organization is answered %v", foreign)

@@ -56,7 +56,7 @@ func (s *service) attestCustom(status int, kind, data string) answer {
 		fmt.Sprintf(`{"attestation_name":"custom","type_name":%q,"attestation_data":%s}`, kind, data))
 }
 
-// verdictOf sends an attestation of a custom type and returns the verdict.
+// verdictOf sends an attestation of a custom type and returns its verdict.
 func (s *service) verdictOf(kind, data string) bool {
 	s.t.Helper()
 	s.attestCustom(http.StatusCreated, kind, data)
@@ -70,7 +70,7 @@ func (s *service) verdictOf(kind, data string) bool {
 	return recorded[0].IsCompliant
 }
 
-func TestAttestationTypeIsGivenBackAsItWasSent(t *testing.T) {
+func TestAttestationTypeIsReadBackAsItWasSent(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createAttestationType(`{"name":"coverage","description":"of tests","evaluator":{"content_type":"jq","rules":[".coverage \u003e= 80"]},
@@ -188,7 +188,7 @@ func TestArchivedAttestationTypeIsListedAndCanBeRestored(t *testing.T) {
 		t.Errorf("listed %q", got)
 	}
 	if !s.getAttestationType("one").Archived || !s.getAttestationType("one?version=1").Archived {
-		t.Error("it does not say that it is archived")
+		t.Error("it is not shown as archived")
 	}
 	s.attestCustom(http.StatusBadRequest, "one", `{}`)
 	s.createAttestationType(`{"name":"one"}`)
@@ -232,7 +232,7 @@ func TestBadAttestationTypesAreRefused(t *testing.T) {
 		field  string
 		text   string
 	}{
-		"no jq":            {data: `{"name":"x","evaluator":{"content_type":"jq","rules":["true",".a >"]}}`, field: "evaluator.rules[1]", text: "Input should be a valid jq expression: unexpected EOF [input: .a >]"},
+		"bad jq":           {data: `{"name":"x","evaluator":{"content_type":"jq","rules":["true",".a >"]}}`, field: "evaluator.rules[1]", text: "Input should be a valid jq expression: unexpected EOF [input: .a >]"},
 		"unknown function": {data: `{"name":"x","evaluator":{"rules":["nothing(1)"]}}`, field: "evaluator.rules[0]", text: "Input should be a valid jq expression: function not defined: nothing/1 [input: nothing(1)]"},
 		"input":            {data: `{"name":"x","evaluator":{"rules":["input"]}}`, field: "evaluator.rules[0]", text: "Input should be a valid jq expression: input(s)/0 is not allowed [input: input]"},
 		"module":           {data: `{"name":"x","evaluator":{"rules":["import \"a\" as a; true"]}}`, field: "evaluator.rules[0]", text: `Input should be a valid jq expression: modules are not available [input: import "a" as a; true]`},
@@ -243,7 +243,7 @@ func TestBadAttestationTypesAreRefused(t *testing.T) {
 		"no object":        {data: `{"name":"x"}`, schema: `[]`, field: "type_schema", text: "Input should be a valid JSON Schema: a JSON Schema is an object [input: type_schema]"},
 		"remote":           {data: `{"name":"x"}`, schema: `{"$ref":"https://example.com/a.json"}`, field: "type_schema", text: "reference to 'https://example.com/a.json' is not available"},
 		"file":             {data: `{"name":"x"}`, schema: `{"$ref":"file:///etc/passwd"}`, field: "type_schema", text: "reference to 'file:///etc/passwd' is not available"},
-		"no schema":        {data: `{"name":"x"}`, schema: `{"type":"strange"}`, field: "type_schema", text: "at '#/type': Input should be a valid list; Input should be 'array'"},
+		"bad schema":       {data: `{"name":"x"}`, schema: `{"type":"strange"}`, field: "type_schema", text: "at '#/type': Input should be a valid list; Input should be 'array'"},
 		"bad pattern":      {data: `{"name":"x"}`, schema: `{"pattern":"("}`, field: "type_schema", text: "at '#/pattern': Input should be a valid regex [input: (]"},
 		"loop":             {data: `{"name":"x"}`, schema: `{"$ref":"#"}`, field: "type_schema", text: "Input should be a valid JSON Schema: at '#': it applies itself to the same value without end, by way of '#' [input: type_schema]"},
 		"no target":        {data: `{"name":"x"}`, schema: `{"$ref":"#/nowhere"}`, field: "type_schema", text: "Input should be a valid JSON Schema"},
@@ -309,13 +309,13 @@ func TestExpensiveRulesAreStopped(t *testing.T) {
 			s.createAttestationType(`{"name":"` + name + `","evaluator":{"rules":[` + string(encoded) + `]}}`)
 			if c.status == http.StatusCreated {
 				if s.verdictOf(name, `{"a":1}`) {
-					t.Error("it is true")
+					t.Error("the verdict is true")
 				}
 			} else if _, errors := s.attestCustom(c.status, name, `{"a":1}`).problem(t); errors["attestation_data"] != tooMuch {
 				t.Errorf("%q", errors)
 			}
 			if !s.verdictOf("honest", `{"a":1}`) {
-				t.Error("an honest rule is not true afterwards")
+				t.Error("another rule is not true afterwards")
 			}
 		})
 	}

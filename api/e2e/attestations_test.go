@@ -18,24 +18,24 @@ const (
 	secondCommit        = "2222222222222222222222222222222222222222"
 )
 
-// trailPath is the address of the attestations of a trail of the flow `build`.
+// trailPath returns the path of the attestations of a trail of the flow build.
 func (s *service) trailPath(trail string) string {
 	return "/attestations/" + s.org + "/build/trail/" + trail
 }
 
-// postAttestation sends an attestation to a trail of the flow `build`.
+// postAttestation sends an attestation to a trail of the flow build.
 func (s *service) postAttestation(status int, trail, kind, data string, files ...part) answer {
 	s.t.Helper()
 	return s.wantForm(status, http.MethodPost, s.trailPath(trail)+"/"+kind, data, files...)
 }
 
-// attestGeneric sends a generic attestation. Further members begin with a comma.
+// attestGeneric sends a generic attestation to a trail of the flow build. more are further members, each after a comma.
 func (s *service) attestGeneric(trail, name string, compliant bool, more string) {
 	s.t.Helper()
 	s.postAttestation(http.StatusCreated, trail, "generic", fmt.Sprintf(`{"attestation_name":%q,"is_compliant":%t%s}`, name, compliant, more))
 }
 
-// listAttestations reads a list of attestations that has no pages.
+// listAttestations reads a list of attestations without pages.
 func (s *service) listAttestations(path string) []any {
 	s.t.Helper()
 	list, ok := s.read(path).([]any)
@@ -48,7 +48,7 @@ func (s *service) listAttestations(path string) []any {
 	return list
 }
 
-// onlyAttestation reads the only attestation of a name on a trail.
+// onlyAttestation reads the only attestation of a name in a trail of the flow build.
 func (s *service) onlyAttestation(trail, name string) any {
 	s.t.Helper()
 	list := s.listAttestations(s.trailPath(trail) + "/" + name)
@@ -58,7 +58,6 @@ func (s *service) onlyAttestation(trail, name string) any {
 	return list[0]
 }
 
-// reportArtifact reports an artifact to a trail of a flow.
 func (s *service) reportArtifact(flow, trail, name, fingerprint, commit string) {
 	s.t.Helper()
 	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/"+flow, fmt.Appendf(nil,
@@ -71,7 +70,7 @@ func digestOf(content string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// wantInvalid sends an attestation that must be refused with a text for a field.
+// wantInvalid sends an attestation that must be refused with an error at a field.
 func (s *service) wantInvalid(kind, data, field, text string) {
 	s.t.Helper()
 	message, errors := s.postAttestation(http.StatusBadRequest, "t", kind, data).problem(s.t)
@@ -156,7 +155,7 @@ func TestCustomAttestationIsJudgedByItsType(t *testing.T) {
 		t.Errorf("a payload that does not fit is refused with %q", errors)
 	}
 	if got := s.listAttestations(s.trailPath("t") + "/misfit"); len(got) != 0 {
-		t.Errorf("what was refused is there: %v", got)
+		t.Errorf("a refused attestation is stored: %v", got)
 	}
 	s.wantForm(http.StatusCreated, http.MethodPost, "/custom-attestation-types/"+s.org,
 		`{"name":"coverage","evaluator":{"content_type":"jq","rules":[".line >= 90"]}}`)
@@ -295,7 +294,7 @@ func TestPullRequestsOfBothClientVersionsAreAccepted(t *testing.T) {
 			s := s.in(t)
 			s.postAttestation(http.StatusCreated, "t", "pull_request", `{"attestation_name":"`+name+`","git_provider":"bitbucket","pull_requests":[`+request+`]}`)
 			if got := lookup(t, s.onlyAttestation("t", name), "pull_requests", 0, "url"); got != "u" {
-				t.Errorf("%s gives back %v", name, got)
+				t.Errorf("%s has the url %v", name, got)
 			}
 		})
 	}
@@ -342,7 +341,7 @@ func TestBadNamesInThePathCreateNothing(t *testing.T) {
 		})
 	}
 	if flows := s.read("/flows/" + s.org).([]any); len(flows) != 0 {
-		t.Errorf("flows were made: %v", flows)
+		t.Errorf("created %v", flows)
 	}
 }
 
@@ -451,15 +450,15 @@ trail:
 		}
 		return got
 	}
-	for what, c := range map[string]struct{ name, kind, more string }{
-		"another name":                          {"chek", "generic", ""},
-		"a type that is not the required one":   {"check", "junit", ""},
-		"of the trail what artifacts require":   {"tests", "junit", ""},
-		"of an artifact what the trail has":     {"check", "generic", `,"target_artifacts":["app"]`},
-		"an artifact that is not known":         {"tests", "junit", `,"target_artifacts":["lib"]`},
-		"an artifact that is not known, beside": {"tests", "junit", `,"target_artifacts":["app","lib"]`},
+	for name, c := range map[string]struct{ name, kind, more string }{
+		"unknown name":                      {"chek", "generic", ""},
+		"type that is not required":         {"check", "junit", ""},
+		"artifact attestation of the trail": {"tests", "junit", ""},
+		"trail attestation of an artifact":  {"check", "generic", `,"target_artifacts":["app"]`},
+		"unknown artifact":                  {"tests", "junit", `,"target_artifacts":["lib"]`},
+		"known and unknown artifact":        {"tests", "junit", `,"target_artifacts":["app","lib"]`},
 	} {
-		t.Run(what, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			wantMessage(t, override(s.in(t), http.StatusBadRequest, c.name, c.kind, true, c.more), "Attestation named '"+c.name+"' of type '"+c.kind+
 				"' does not exist in trail 't' of flow 'build' belonging to organization '"+s.org+"'")
 		})
@@ -496,11 +495,11 @@ trail:
 	}
 	override(s, http.StatusOK, "check", "generic", true, "")
 	if got := lookup(t, s.getTrail("build", "t"), "compliance_state"); got != "COMPLIANT" {
-		t.Errorf("with every missing one overridden the trail is %v", got)
+		t.Errorf("with all missing attestations overridden, the trail is %v", got)
 	}
 }
 
-func TestVerdictStaysWhenTheClockIsSetBack(t *testing.T) {
+func TestLatestAttestationCountsWhenTheClockIsSetBack(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{real: true})
 	s.attestGeneric("t", "check", true, "")
@@ -612,7 +611,7 @@ func TestRedactedAuthorOfACommitIsShownAsSent(t *testing.T) {
 	events := lookup(t, s.read("/trails/"+s.org+"/build/t"), "events").([]any)
 	for _, event := range events[1:3] {
 		if got := lookup(t, event, "git_commit_info", "author"); got != nil {
-			t.Errorf("an event tells the author %v", got)
+			t.Errorf("an event has the author %v", got)
 		}
 	}
 }
@@ -640,7 +639,7 @@ func TestAttestationsStayWithinTheirOrganization(t *testing.T) {
 	s := share(t)
 	s.attestGeneric("t", "check", true, "")
 	id := lookup(t, s.onlyAttestation("t", "check"), "attestation_id").(string)
-	// The same names in another organization, and an id from the first.
+	// The other organization has a flow and a trail of the same names.
 	s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.public+"/build/trail/t/generic", `{"attestation_name":"other","is_compliant":true}`)
 	if got := lookup(t, s.read("/attestations/"+s.public+"?attestation_id="+id), "data").([]any); len(got) != 0 {
 		t.Errorf("another organization reads %v", got)

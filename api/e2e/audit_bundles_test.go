@@ -24,7 +24,7 @@ import (
 	"attestry/storage"
 )
 
-// unpack writes the members of a compressed archive into a folder, which it returns.
+// unpack writes the members of a compressed archive into a new folder and returns the folder.
 func unpack(t *testing.T, content []byte) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -48,7 +48,7 @@ func unpack(t *testing.T, content []byte) string {
 	}
 }
 
-// runIn runs a program in a folder and returns what it printed.
+// runIn runs a program in a folder and returns its output. The test is skipped if the program is not installed.
 func runIn(t *testing.T, folder, program string, args ...string) (printed string, err error) {
 	t.Helper()
 	path, err := exec.LookPath(program)
@@ -67,7 +67,7 @@ func (s *service) bundle(query string) []byte {
 	return s.want(http.StatusOK, http.MethodGet, s.auditsPath()+"/q3/bundle?"+query, nil).body
 }
 
-func TestBundleOfAPeriodIsCheckedWithoutTheService(t *testing.T) {
+func TestBundleCanBeVerifiedOffline(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{settings: []string{logKeyFile(t)}})
 	from, to := s.runQuarter()
@@ -82,7 +82,7 @@ func TestBundleOfAPeriodIsCheckedWithoutTheService(t *testing.T) {
 		t.Errorf("the other framework is assessed as %s: %v", also, err)
 	}
 	if kept, err := os.ReadFile(folder + "/frameworks/ours.yml"); err != nil || string(kept) != own {
-		t.Errorf("its framework is %s: %v", kept, err)
+		t.Errorf("the framework is %s: %v", kept, err)
 	}
 	if report, err := os.ReadFile(folder + "/report.pdf"); err != nil || !strings.HasPrefix(string(report), "%PDF-") {
 		t.Errorf("the report is %.20q, %v", report, err)
@@ -90,21 +90,21 @@ func TestBundleOfAPeriodIsCheckedWithoutTheService(t *testing.T) {
 	sheet, err := os.ReadFile(folder + "/requirements/ours.csv")
 	s.must(err)
 	if got := s.want(http.StatusOK, http.MethodGet, s.auditsPath()+"/q3/requirements/csv?framework=ours", nil).body; !bytes.Equal(got, sheet) || !strings.Contains(string(sheet), "not_met,9,4,2,3") {
-		t.Errorf("it assesses\n%swant\n%s", sheet, got)
+		t.Errorf("the assessment is\n%swant\n%s", sheet, got)
 	}
 	if printed, err := runIn(t, folder, "sha256sum", "--check", "--quiet", "SHA256SUMS"); err != nil {
 		t.Errorf("sha256sum says %v: %s", err, printed)
 	}
-	// approved, alone, machine, late, emergency and waved have trails.
+	// The trails are approved, alone, machine, late, emergency and waved.
 	packages, err := filepath.Glob(folder + "/packages/build/*.tar.gz")
 	if err != nil || len(packages) != 6 {
-		t.Errorf("it has the packages %v: %v", packages, err)
+		t.Errorf("the packages are %v: %v", packages, err)
 	}
-	for _, one := range packages {
-		inner, err := os.ReadFile(one)
+	for _, path := range packages {
+		inner, err := os.ReadFile(path)
 		s.must(err)
 		if result := verifyCompressed(t, inner); len(result.Findings) > 0 {
-			t.Errorf("%s does not hold: %v", one, result.Findings)
+			t.Errorf("%s has findings: %v", path, result.Findings)
 		}
 	}
 	if note, err := os.ReadFile(folder + "/SHA256SUMS.note"); err != nil || !strings.Contains(string(note), "  SHA256SUMS\n") {
@@ -115,7 +115,7 @@ func TestBundleOfAPeriodIsCheckedWithoutTheService(t *testing.T) {
 	_, err = s.Process.Store.Assemblies.Update(t.Context(), id, func(known *audit.Assembly) { known.Ready = nil })
 	s.must(err)
 	if again := s.bundle("size=10&seed=4711"); !bytes.Equal(again, content) {
-		t.Error("the same facts make another bundle")
+		t.Error("a bundle of the same facts differs")
 	}
 	for _, query := range []string{"size=3&seed=x", "frequency=weekly&seed=", "size=2&by=environment&seed=%22%0A", "size=1&by=verdict&seed=1"} {
 		if printed, err := runIn(t, unpack(t, s.bundle(query)), "python3", "recount.py"); err != nil || !strings.HasPrefix(printed, "OK       10 deployments") {
@@ -142,7 +142,7 @@ func TestBundleOfAPeriodIsCheckedWithoutTheService(t *testing.T) {
 	}
 }
 
-// cut removes the first line of a file that has a text.
+// cut removes the first line that contains a text from a file.
 func cut(path, text string) error {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -171,7 +171,7 @@ func replace(path, from, to string) error {
 	return os.WriteFile(path, []byte(altered), 0o644)
 }
 
-func TestBundlesAreVerifiedWhole(t *testing.T) {
+func TestAlteredBundlesFailVerification(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{settings: []string{logKeyFile(t)}})
 	from, to := s.runQuarter()
@@ -183,42 +183,42 @@ func TestBundlesAreVerifiedWhole(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "attestry/scripts/verify-package").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	verify := func(bundle []byte, key string) (string, error) {
+	recount := func(bundle []byte, key string) (string, error) {
 		return runIn(t, unpack(t, bundle), "python3", "recount.py", key, program)
 	}
-	whole := func(bundle []byte, args ...string) (string, error) {
+	verify := func(bundle []byte, args ...string) (string, error) {
 		path := filepath.Join(t.TempDir(), "bundle.tar.gz")
 		s.must(os.WriteFile(path, bundle, 0o644))
 		return runIn(t, t.TempDir(), program, append(args, path)...)
 	}
 	key := shown.VerifierKeys[0]
-	if printed, err := whole(content, "--log-key="+key); err != nil || !strings.Contains(printed, "10 deployments, 5 sampled by the seed \"7\"") || !strings.Contains(printed, "OK       the log has signed it") {
+	if printed, err := verify(content, "--log-key="+key); err != nil || !strings.Contains(printed, "10 deployments, 5 sampled by the seed \"7\"") || !strings.Contains(printed, "OK       the log has signed it") {
 		t.Errorf("verify-package says %v: %s", err, printed)
 	}
-	if printed, err := whole(byVerdict, "--log-key="+key); err != nil {
-		t.Errorf("of a sample of each verdict, verify-package says %v: %s", err, printed)
+	if printed, err := verify(byVerdict, "--log-key="+key); err != nil {
+		t.Errorf("with a sample by verdict, verify-package says %v: %s", err, printed)
 	}
-	if printed, err := whole(content); err != nil || !strings.Contains(printed, "OK       nothing was altered; --log-key verifies that the log has signed it") {
+	if printed, err := verify(content); err != nil || !strings.Contains(printed, "OK       nothing was altered; --log-key verifies that the log has signed it") {
 		t.Errorf("without a key, verify-package says %v: %s", err, printed)
 	}
-	if printed, err := verify(content, key); err != nil || printed != "OK       10 deployments, 5 drawn by the seed '7'\n" {
-		t.Errorf("it says %v: %s", err, printed)
+	if printed, err := recount(content, key); err != nil || printed != "OK       10 deployments, 5 drawn by the seed '7'\n" {
+		t.Errorf("recount.py says %v: %s", err, printed)
 	}
 	other, err := note.NewEd25519VerifierKey(strings.Split(key, "+")[0], make([]byte, ed25519.PublicKeySize))
 	s.must(err)
-	if printed, err := whole(content, "--log-key="+other); err == nil || !strings.Contains(printed, "FAILED   SHA256SUMS.note: no key that is trusted has signed the checksums") {
-		t.Errorf("by another key, verify-package says %s", printed)
+	if printed, err := verify(content, "--log-key="+other); err == nil || !strings.Contains(printed, "FAILED   SHA256SUMS.note: no key that is trusted has signed the checksums") {
+		t.Errorf("with another key, verify-package says %s", printed)
 	}
-	if printed, err := verify(content, other); err == nil || !strings.Contains(printed, "FAILED   SHA256SUMS.note: the log did not sign these checksums") {
-		t.Errorf("by another key it says %s", printed)
+	if printed, err := recount(content, other); err == nil || !strings.Contains(printed, "FAILED   SHA256SUMS.note: the log did not sign these checksums") {
+		t.Errorf("with another key, recount.py says %s", printed)
 	}
 	for key, says := range map[string]string{"mistyped": "LOG_KEY: it is not a verifier key", "": "LOG_KEY: it is not a verifier key", "a+b+!": "SHA256SUMS.note: "} {
-		if printed, err := verify(content, key); err == nil || !strings.Contains(printed, "FAILED   "+says) || strings.Contains(printed, "Traceback") {
-			t.Errorf("by the key %q it says %s", key, printed)
+		if printed, err := recount(content, key); err == nil || !strings.Contains(printed, "FAILED   "+says) || strings.Contains(printed, "Traceback") {
+			t.Errorf("with the key %q, recount.py says %s", key, printed)
 		}
 	}
 	if printed, err := runIn(t, unpack(t, content), "python3", "recount.py", key, "/nowhere/verify-package"); err == nil || !strings.HasPrefix(printed, "FAILED   VERIFY_PACKAGE: ") {
-		t.Errorf("without the program it says %s", printed)
+		t.Errorf("without verify-package, recount.py says %s", printed)
 	}
 	for name, c := range map[string]struct{ member, from, to, says string }{
 		"a row":       {"population.csv", ",restart,", ",release,", "totals.json: it counts"},
@@ -228,7 +228,7 @@ func TestBundlesAreVerifiedWhole(t *testing.T) {
 		"a checksum":  {"SHA256SUMS", "  README", "  README2", "README2.md: "},
 		"a signature": {"SHA256SUMS.note", "audit package", "audit packages", "SHA256SUMS.note: the log did not sign these checksums"},
 		"a package":   {"packages/build/", "\x1f\x8b", "\x1f\x8c", "packages/build/"},
-		"its members": {"README.md", "bundle", "Bundle", "README.md: it was altered"},
+		"the readme":  {"README.md", "bundle", "Bundle", "README.md: it was altered"},
 		"the report":  {"report.pdf", "%PDF", "%pdf", "report.pdf: it was altered"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -243,11 +243,11 @@ func TestBundlesAreVerifiedWhole(t *testing.T) {
 			}))
 			s.must(err)
 			s.must(compressed.Close())
-			printed, err := verify(altered.Bytes(), key)
+			printed, err := recount(altered.Bytes(), key)
 			if err == nil || !strings.Contains(printed, "FAILED   "+c.says) || strings.HasPrefix(printed, "OK ") {
-				t.Errorf("it says %v: %s", err, printed)
+				t.Errorf("recount.py says %v: %s", err, printed)
 			}
-			printed, err = whole(altered.Bytes(), "--log-key="+key)
+			printed, err = verify(altered.Bytes(), "--log-key="+key)
 			if err == nil || !strings.Contains(printed, "FAILED   ") || strings.Contains(printed, "\nOK ") {
 				t.Errorf("verify-package says %v: %s", err, printed)
 			}
@@ -255,7 +255,7 @@ func TestBundlesAreVerifiedWhole(t *testing.T) {
 	}
 }
 
-// hookedDocuments calls a function before it finds events of environments, once if it is armed.
+// hookedDocuments calls its hook once, before the first query of environment events after armed was set.
 type hookedDocuments struct {
 	storage.Documents
 	armed atomic.Bool
@@ -269,7 +269,7 @@ func (d *hookedDocuments) Find(ctx context.Context, schema *storage.Schema, quer
 	return d.Documents.Find(ctx, schema, query)
 }
 
-func TestBundlesHoldWhateverIsRecordedWhileTheyAreAssembled(t *testing.T) {
+func TestBundleIsValidAlthoughEvidenceIsRecordedWhileItIsAssembled(t *testing.T) {
 	t.Parallel()
 	hooked := &hookedDocuments{}
 	s := start(t, options{wrap: func(docs storage.Documents) storage.Documents {
@@ -287,7 +287,24 @@ func TestBundlesHoldWhateverIsRecordedWhileTheyAreAssembled(t *testing.T) {
 	}
 }
 
-func TestBundlesAreOfPeriodsThatHaveEnded(t *testing.T) {
+func TestBundleIsAssembledAgainWhenTheLogBegins(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{})
+	from, to := s.runQuarter()
+	s.createAudit(`"prod"`, from, to)
+	signature := func() error {
+		_, err := os.Stat(filepath.Join(unpack(t, s.bundle("size=2&seed=1")), audit.SignaturePath))
+		return err
+	}
+	if err := signature(); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("without a log: %v", err)
+	}
+	s.restart(func() { s.settings.Environ = append(s.settings.Environ, logKeyFile(t)) })
+	s.awaitLogged(s.org)
+	s.must(signature())
+}
+
+func TestBundleNeedsAPeriodThatHasEnded(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{})
 	from, to := s.runQuarter()
@@ -295,7 +312,7 @@ func TestBundlesAreOfPeriodsThatHaveEnded(t *testing.T) {
 	path := s.auditsPath() + "/q3/bundle?size=2&seed=1"
 	got := s.want(http.StatusConflict, http.MethodPost, path, nil)
 	if !strings.Contains(string(got.body), "Audit 'q3' is open until 20") {
-		t.Errorf("it says %s", got.body)
+		t.Errorf("answered %s", got.body)
 	}
 	s.clock.advance(31 * 24 * time.Hour)
 	s.want(http.StatusOK, http.MethodPost, path, nil)

@@ -34,7 +34,7 @@ func verifyPackage(t *testing.T, archive io.Reader) audit.Result {
 	}
 }
 
-// verifyCompressed verifies an archive that was not decompressed on its way.
+// verifyCompressed verifies an archive that is compressed with gzip.
 func verifyCompressed(t *testing.T, content []byte) audit.Result {
 	t.Helper()
 	archive, err := gzip.NewReader(bytes.NewReader(content))
@@ -44,8 +44,8 @@ func verifyCompressed(t *testing.T, content []byte) audit.Result {
 	return verifyPackage(t, archive)
 }
 
-// deliverRelease records a delivery of which packages are made, and returns its artifact and an
-// attestation with evidence.
+// deliverRelease records a trail of the flow build with an artifact and two attestations. It returns the artifact's
+// fingerprint and the id of the attestation with evidence.
 func (s *service) deliverRelease(trail string) (fingerprint, attestation string) {
 	s.t.Helper()
 	fingerprint = digestOf("artifact of " + trail)
@@ -57,7 +57,7 @@ func (s *service) deliverRelease(trail string) (fingerprint, attestation string)
 	return fingerprint, id.(string)
 }
 
-// get sends a GET or HEAD request with headers, and leaves the answer compressed if it is.
+// get sends a GET or HEAD request as a reader and does not decompress the answer. headers are names and values in turn.
 func (s *service) get(method, path string, headers ...string) answer {
 	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), method, s.URL+"/api/v2"+path, nil)
@@ -82,11 +82,11 @@ func TestAuditPackagesAreDownloadedAndVerified(t *testing.T) {
 		attestations, artifacts               int
 		status                                evidence.Status
 	}{
-		"of a trail":           {trail + "/audit_package", "application/gzip", "", "build-1.0-audit-package.tar.gz", 2, 1, evidence.Compliant},
-		"of an artifact":       {artifact + fingerprint + "/audit_package", "application/octet-stream", "gzip", "build-" + fingerprint[:12] + "-audit-package.tar", 2, 1, ""},
-		"by a few digits":      {artifact + fingerprint[:9] + "/audit_package", "application/octet-stream", "gzip", "build-" + fingerprint[:12] + "-audit-package.tar", 2, 1, ""},
-		"of an attestation":    {attested + "/audit_package", "application/octet-stream", "gzip", "build-1.0-check-audit-package.tar", 1, 0, ""},
-		"the report by itself": {trail + "/audit_pdf", "application/pdf", "", "build-1.0-audit-report.pdf", 0, 0, ""},
+		"of a trail":        {trail + "/audit_package", "application/gzip", "", "build-1.0-audit-package.tar.gz", 2, 1, evidence.Compliant},
+		"of an artifact":    {artifact + fingerprint + "/audit_package", "application/octet-stream", "gzip", "build-" + fingerprint[:12] + "-audit-package.tar", 2, 1, ""},
+		"by a prefix":       {artifact + fingerprint[:9] + "/audit_package", "application/octet-stream", "gzip", "build-" + fingerprint[:12] + "-audit-package.tar", 2, 1, ""},
+		"of an attestation": {attested + "/audit_package", "application/octet-stream", "gzip", "build-1.0-check-audit-package.tar", 1, 0, ""},
+		"the report alone":  {trail + "/audit_pdf", "application/pdf", "", "build-1.0-audit-report.pdf", 0, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := s.in(t)
@@ -108,7 +108,7 @@ func TestAuditPackagesAreDownloadedAndVerified(t *testing.T) {
 					t.Errorf("verified: %+v of %+v", result, result.Manifest)
 				}
 			}
-			s.checkParts(c.path, got.body)
+			s.checkRequests(c.path, got.body)
 			state := s.want(http.StatusOK, http.MethodPost, c.path, nil).value(t)
 			if lookup(t, state, "state") != "ready" || lookup(t, state, "size") != float64(len(got.body)) ||
 				lookup(t, state, "sha256") != digestOf(string(got.body)) || lookup(t, state, "reason") != nil {
@@ -118,8 +118,8 @@ func TestAuditPackagesAreDownloadedAndVerified(t *testing.T) {
 	}
 }
 
-// checkParts checks parts of a download, and that its HEAD tells the same.
-func (s *service) checkParts(path string, content []byte) {
+// checkRequests checks requests for ranges of a download, a conditional request and a HEAD request.
+func (s *service) checkRequests(path string, content []byte) {
 	s.t.Helper()
 	if part := s.get(http.MethodGet, path, "Range", "bytes=10-19"); part.status != http.StatusPartialContent || !bytes.Equal(part.body, content[10:20]) {
 		s.t.Errorf("a part is %d %q", part.status, part.body)
@@ -139,8 +139,8 @@ func (s *service) checkParts(path string, content []byte) {
 	}
 }
 
-// TestClientsThatDecodeGetATar downloads as clients do that accept compressed answers.
-func TestClientsThatDecodeGetATar(t *testing.T) {
+// TestClientsThatDecompressAnswersGetATar downloads with a client that accepts gzip and decompresses the answer.
+func TestClientsThatDecompressAnswersGetATar(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	fingerprint, _ := s.deliverRelease("1.0")
@@ -157,7 +157,7 @@ func TestPackageIsTheSameUntilSomethingChanges(t *testing.T) {
 	path := "/trails/" + s.org + "/build/1.0/audit_package"
 	first := s.get(http.MethodGet, path)
 	if again := s.get(http.MethodGet, path); !bytes.Equal(again.body, first.body) {
-		t.Error("the second request gets other bytes")
+		t.Error("the second answer differs")
 	}
 	s.attestGeneric("1.0", "of-the-trail", false, "")
 	changed := s.get(http.MethodGet, path)
@@ -166,7 +166,7 @@ func TestPackageIsTheSameUntilSomethingChanges(t *testing.T) {
 	}
 }
 
-func TestPackagesOfWhatDoesNotExist(t *testing.T) {
+func TestInvalidPackageRequestsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	fingerprint, attestation := s.deliverRelease("1.0")
@@ -203,7 +203,7 @@ func TestPackagesOfWhatDoesNotExist(t *testing.T) {
 	}
 }
 
-func TestRequestForAPackageThatTakesTooLongIsToldToComeBack(t *testing.T) {
+func TestUnfinishedPackageIsAnsweredWithRetryAfter(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{withoutWorker: true})
 	s.deliverRelease("1.0")
@@ -243,10 +243,10 @@ func TestPackagesOfAnotherOrganizationAreNotShown(t *testing.T) {
 	}
 }
 
-// TestPackageIsAssembledAlthoughItsWorkerIsKilled kills a worker process at its writes of packages.
+// TestPackageIsAssembledAlthoughItsWorkerIsKilled kills workers before their first and second write to packages.
 func TestPackageIsAssembledAlthoughItsWorkerIsKilled(t *testing.T) {
 	if testing.Short() {
-		t.Skip("waits until nothing was heard of a worker for a while")
+		t.Skip("waits until the lease of the killed worker expires")
 	}
 	s := start(t, options{withoutWorker: true, keepsRedis: true, real: true})
 	s.deliverRelease("1.0")

@@ -15,7 +15,7 @@ import (
 	"attestry/evidence"
 )
 
-// populationRow is a row of a population as far as stories look at it.
+// populationRow has the members of a row of a population that tests check.
 type populationRow struct {
 	ID, Rank, Kind, Verdict, Approval string
 	DeployedAt                        float64  `json:"deployed_at"`
@@ -35,7 +35,7 @@ type populationRow struct {
 	Restore                           *float64 `json:"time_to_restore_seconds"`
 }
 
-// line is the row in a few words.
+// line returns the artifact, kind, verdict, approval and approvers, and whether the row was allowed or broke glass.
 func (r *populationRow) line() string {
 	words := []string{r.Artifact, r.Kind, r.Verdict, r.Approval}
 	words = append(words, r.Approvers...)
@@ -61,7 +61,7 @@ func (s *service) population(query string) (rows []populationRow, total int) {
 	return page.Population, page.Total
 }
 
-// populationTotals are the totals of a population as far as stories look at them.
+// populationTotals has the members of the totals of a population that tests check.
 type populationTotals struct {
 	Events      struct{ Total, Started, Changed, Exited int }
 	Deployments int
@@ -93,7 +93,7 @@ func linesOf(rows []populationRow) string {
 	return lines.String()
 }
 
-// release records a trail of the flow build whose artifact has the trail's name, by an author of a commit.
+// release records a trail of the flow build with a commit, pull requests, and an artifact with the digest of its name.
 func (s *service) release(trail, author string, pulls ...pull) {
 	s.t.Helper()
 	s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/build", fmt.Sprintf(
@@ -104,7 +104,7 @@ func (s *service) release(trail, author string, pulls ...pull) {
 	s.reportArtifact("build", trail, "app", digestOf(trail), trailCommit)
 }
 
-// runPods reports that a pod runs of each image.
+// runPods reports one pod of each artifact to an environment.
 func (s *service) runPods(environment string, names ...string) {
 	s.t.Helper()
 	var pods []string
@@ -114,7 +114,7 @@ func (s *service) runPods(environment string, names ...string) {
 	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/"+environment+"/report/K8S", []byte(`{"artifacts":[`+strings.Join(pods, ",")+`]}`))
 }
 
-// runQuarter has much happen between the moments that it returns.
+// runQuarter deploys artifacts of all kinds. It returns a period after the first and before the last deployment.
 func (s *service) runQuarter() (from, to time.Time) {
 	s.t.Helper()
 	s.createFlow("build")
@@ -175,7 +175,7 @@ func (s *service) createAudit(environments string, from, to time.Time) {
 		environments, from.UTC().Format(time.RFC3339), to.UTC().Format(time.RFC3339)))
 }
 
-// quarter is what a population has to say of runQuarter.
+// quarter are the lines of the population of prod and canary after runQuarter.
 const quarter = `approved release compliant approved grace
 alone release non_compliant not_approved ada
 intruder release non_compliant no_provenance
@@ -188,7 +188,7 @@ approved rollback compliant approved grace
 machine release compliant machine_account
 `
 
-func TestPopulationOfAPeriodHasAllThatWasDeployed(t *testing.T) {
+func TestPopulationHasAllDeploymentsOfAPeriod(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{real: true})
 	from, to := s.runQuarter()
@@ -201,10 +201,10 @@ func TestPopulationOfAPeriodHasAllThatWasDeployed(t *testing.T) {
 	if alone.Flow != "build" || alone.Trail != "alone" || alone.Author != "Ada <ada@example.com>" || alone.Environment != "prod" ||
 		alone.Lack != "ada has no approval of somebody else after the last commit" ||
 		fmt.Sprint(alone.Reasons) != "[four-eyes: non_compliant_attestation 'pr': ada has no approval of somebody else after the last commit]" {
-		t.Errorf("of what its author approved alone it says %+v", alone)
+		t.Errorf("the deployment that only its author approved is %+v", alone)
 	}
 	if intruder.Flow != "" || fmt.Sprint(intruder.Reasons) != "[four-eyes: missing_provenance four-eyes: no_provenance]" {
-		t.Errorf("of what no flow knows it says %+v", intruder)
+		t.Errorf("the deployment without provenance is %+v", intruder)
 	}
 	for finding, want := range map[string]string{
 		"rollback": "approved", "restart": "intruder", "no_provenance": "intruder intruder", "broke_glass": "emergency", "allow_listed": "waved",
@@ -250,12 +250,12 @@ func TestPopulationAsCSVHasTheSameRows(t *testing.T) {
 			t.Errorf("%q is not %+v", line, row)
 		}
 	}
-	if filed := got.header.Get("Content-Disposition"); !strings.Contains(filed, "q3-population.csv") {
-		t.Errorf("the file is named by %s", filed)
+	if disposition := got.header.Get("Content-Disposition"); !strings.Contains(disposition, "q3-population.csv") {
+		t.Errorf("the file is named by %s", disposition)
 	}
 	some := s.want(http.StatusOK, http.MethodGet, s.auditsPath()+"/q3/population/csv?finding=broke_glass", nil)
 	if found := strings.Count(string(some.body), "\n"); found != 2 {
-		t.Errorf("%d lines of what broke the glass", found)
+		t.Errorf("%d lines with break-glass", found)
 	}
 }
 
@@ -273,14 +273,14 @@ func TestTotalsOfAPeriodAddUpToItsEvents(t *testing.T) {
 		"machine_account": 2, "approved_late": 1, "no_pull_request": 2, "allow_listed": 1, "broke_glass": 1,
 	}
 	if fmt.Sprint(totals.By) != fmt.Sprint(want) {
-		t.Errorf("it counts %v, want %v", totals.By, want)
+		t.Errorf("the counts are %v, want %v", totals.By, want)
 	}
 	if totals.Rate != 0.125 || totals.PerDay == 0 || totals.LeadTime.Known != 0 {
 		t.Errorf("the figures are %+v", totals)
 	}
 }
 
-func TestSamplesCanBeDrawnAgainByHand(t *testing.T) {
+func TestSamplesCanBeReproducedFromTheirSeed(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{})
 	from, to := s.runQuarter()
@@ -317,15 +317,15 @@ func TestSamplesCanBeDrawnAgainByHand(t *testing.T) {
 		}
 	}
 	if got := draw("frequency=weekly"); got.Size != 5 || len(got.Sample) != 5 {
-		t.Errorf("of what happens weekly, %d are drawn", len(got.Sample))
+		t.Errorf("with the frequency weekly, %d rows are drawn", len(got.Sample))
 	}
 	got := draw("size=3&by=environment&seed=1")
 	if fmt.Sprint(got.Strata) != "[{prod  9 3} {canary  1 1}]" && fmt.Sprint(got.Strata) != "[{canary  1 1} {prod  9 3}]" || len(got.Sample) != 4 {
-		t.Errorf("of each environment, %+v are drawn", got.Strata)
+		t.Errorf("by environment, %+v are drawn", got.Strata)
 	}
 	got = draw("size=2&by=verdict&seed=1")
 	if fmt.Sprint(got.Strata) != "[{ compliant 5 2} { non_compliant 5 2}]" || len(got.Sample) != 4 {
-		t.Errorf("of each verdict, %+v are drawn", got.Strata)
+		t.Errorf("by verdict, %+v are drawn", got.Strata)
 	}
 	for query, says := range map[string]string{
 		"":                        "Exactly one of size and frequency is needed",
@@ -338,13 +338,13 @@ func TestSamplesCanBeDrawnAgainByHand(t *testing.T) {
 		t.Run(query, func(t *testing.T) {
 			s := s.in(t)
 			if got := s.want(http.StatusBadRequest, http.MethodGet, s.auditsPath()+"/q3/sample?"+query, nil); !strings.Contains(string(got.body), says) {
-				t.Errorf("it says %s", got.body)
+				t.Errorf("answered %s", got.body)
 			}
 		})
 	}
 }
 
-func TestAuditsSayWhatIsWrongWithTheirPeriod(t *testing.T) {
+func TestInvalidAuditsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{})
 	from, to := s.runQuarter()
@@ -355,14 +355,14 @@ func TestAuditsSayWhatIsWrongWithTheirPeriod(t *testing.T) {
 		status       int
 		says         string
 	}{
-		"a name that is taken":       {"name", `"q3"`, http.StatusConflict, "Audit named 'q3' already exists for organization '" + s.org + "'"},
-		"an unknown environment":     {"environments", `["prod","none"]`, http.StatusNotFound, "Environment named 'none' does not exist"},
-		"no environment":             {"environments", `[]`, http.StatusBadRequest, `"environments":"List`},
-		"a beginning behind the end": {"to", `"2026-02-28"`, http.StatusBadRequest, "A period cannot end before it begins"},
-		"an empty period":            {"to", `"2026-03-01"`, http.StatusBadRequest, "A period cannot end before it begins"},
-		"a beginning in the future":  {"from", `"2026-12-31"`, http.StatusBadRequest, "A period cannot begin in the future"},
-		"no time":                    {"from", `"soon"`, http.StatusBadRequest, "Input should be a valid ISO 8601 date and time"},
-		"a name with a blank":        {"name", `"q 4"`, http.StatusBadRequest, `"name":"String`},
+		"a name that is taken":      {"name", `"q3"`, http.StatusConflict, "Audit named 'q3' already exists for organization '" + s.org + "'"},
+		"an unknown environment":    {"environments", `["prod","none"]`, http.StatusNotFound, "Environment named 'none' does not exist"},
+		"no environment":            {"environments", `[]`, http.StatusBadRequest, `"environments":"List`},
+		"a beginning after the end": {"to", `"2026-02-28"`, http.StatusBadRequest, "A period cannot end before it begins"},
+		"an empty period":           {"to", `"2026-03-01"`, http.StatusBadRequest, "A period cannot end before it begins"},
+		"a beginning in the future": {"from", `"2026-12-31"`, http.StatusBadRequest, "A period cannot begin in the future"},
+		"no time":                   {"from", `"soon"`, http.StatusBadRequest, "Input should be a valid ISO 8601 date and time"},
+		"a name with a blank":       {"name", `"q 4"`, http.StatusBadRequest, `"name":"String`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := s.in(t)
@@ -375,18 +375,18 @@ func TestAuditsSayWhatIsWrongWithTheirPeriod(t *testing.T) {
 			}
 			got := s.want(c.status, http.MethodPost, s.auditsPath(), []byte("{"+strings.Join(members, ",")+"}"))
 			if !strings.Contains(string(got.body), c.says) {
-				t.Errorf("it says %s", got.body)
+				t.Errorf("answered %s", got.body)
 			}
 		})
 	}
 	s.wantError(http.StatusNotFound, "Audit named 'q9' does not exist for organization '"+s.org+"'", http.MethodGet, s.auditsPath()+"/q9/population", "")
-	open := s.read(s.auditsPath() + "/q3")
-	if lookup(t, open, "open") != false || lookup(t, open, "deployments") != 9.0 || lookup(t, open, "environments", 0) != "prod" {
-		t.Errorf("the audit is shown as %v", open)
+	shown := s.read(s.auditsPath() + "/q3")
+	if lookup(t, shown, "open") != false || lookup(t, shown, "deployments") != 9.0 || lookup(t, shown, "environments", 0) != "prod" {
+		t.Errorf("the audit is shown as %v", shown)
 	}
 }
 
-func TestAuditsShowTheLogAtBothEndsOfTheirPeriod(t *testing.T) {
+func TestAuditsShowTheCheckpointsAtBothEndsOfTheirPeriod(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{settings: []string{logKeyFile(t)}})
 	from, to := s.runQuarter()
@@ -395,14 +395,14 @@ func TestAuditsShowTheLogAtBothEndsOfTheirPeriod(t *testing.T) {
 	shown := s.read(s.auditsPath() + "/q3")
 	end := lookup(t, shown, "log_end")
 	if end == nil || lookup(t, end, "timestamp").(float64) < evidence.Seconds(to) || !strings.Contains(lookup(t, end, "note").(string), fmt.Sprintf("\n%.0f\n", lookup(t, end, "size"))) {
-		t.Errorf("the log at the end is %v", end)
+		t.Errorf("the checkpoint at the end is %v", end)
 	}
 	if begin := lookup(t, shown, "log_begin"); begin != nil && lookup(t, begin, "timestamp").(float64) > evidence.Seconds(from) {
-		t.Errorf("the log at the beginning is %v", begin)
+		t.Errorf("the checkpoint at the beginning is %v", begin)
 	}
 }
 
-func TestLearntProvenanceKeepsTheVerdictOfTheBeginning(t *testing.T) {
+func TestLaterProvenanceKeepsTheVerdictOfTheDeployment(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{})
 	from, to := s.runQuarter()
@@ -414,7 +414,7 @@ func TestLearntProvenanceKeepsTheVerdictOfTheBeginning(t *testing.T) {
 	s.runPods("prod", "after", "stranger")
 	rows, _ := s.population("?per_page=100")
 	if got := rows[len(rows)-1]; got.Trail != "stranger" || got.Verdict != "non_compliant" || len(got.Reasons) != 2 || got.Approval != "machine_account" {
-		t.Errorf("what was reported after it ran is shown as %+v", got)
+		t.Errorf("an artifact reported after its deployment is shown as %+v", got)
 	}
 }
 
@@ -448,7 +448,7 @@ func TestAuditPagesShowPopulationSampleAndTotals(t *testing.T) {
 	}
 }
 
-func TestAnOverrideOfAMissingPullRequestIsShownAsOne(t *testing.T) {
+func TestOverrideOfAMissingPullRequestIsShownAsOverridden(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{})
 	s.createFlow("build", yamlFile("version: 1\ntrail:\n  attestations:\n    - {name: pr, type: pull_request}\n"))
@@ -470,13 +470,13 @@ func TestAnOverrideOfAMissingPullRequestIsShownAsOne(t *testing.T) {
 	}
 }
 
-func TestBrokenGlassIsRememberedBeyondTheRecordsOfAdmissions(t *testing.T) {
+func TestBreakGlassIsShownAfterItsAdmissionRecordExpired(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{})
 	from, to := s.runQuarter()
 	s.createAudit(`"prod","canary"`, from, to)
 	s.clock.advance(40 * 24 * time.Hour)
-	// A new record deletes those that are too old.
+	// Storing a record deletes expired records.
 	s.admit("prod", review("Pod", pod("", "registry.example.com/app@sha256:"+digestOf("nobody")), false))
 	if lines := s.admissionLines("prod"); strings.Contains(lines, "break_glass") {
 		t.Errorf("after 40 days there is\n%s", lines)

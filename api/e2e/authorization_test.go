@@ -18,8 +18,8 @@ import (
 	"attestry/storage/tenancy"
 )
 
-// leastRole is the least role of an operation by the table of docs/semantics.md 2.2, NoRole if
-// any key will do. It is written from that table, not from the routes.
+// leastRole returns the least role for an operation by the table of docs/semantics.md 2.2, or NoRole if any key is
+// enough. It is written from that table, not from the routes.
 func leastRole(method, path string) evidence.Role {
 	under := func(prefix string) bool { return strings.HasPrefix(path, prefix) }
 	reads := method == http.MethodGet
@@ -42,49 +42,47 @@ func leastRole(method, path string) evidence.Role {
 	return evidence.Member
 }
 
-// ofUsers reports whether an operation is refused to all but users.
-func ofUsers(method, path string) bool {
+// onlyUsers reports whether an operation is refused to service accounts and tokens.
+func onlyUsers(method, path string) bool {
 	return strings.HasPrefix(path, "/user/") && path != "/user/default-org" || method == http.MethodPost && path == "/organizations"
 }
 
-// refusesTokens reports whether an operation is refused to tokens of identity providers, whatever
-// their role: those that change who has access.
+// refusesTokens reports whether an operation changes who has access. It is then refused to tokens of identity
+// providers, whatever their role.
 func refusesTokens(method, path string) bool {
 	return method != http.MethodGet && (strings.HasPrefix(path, "/service-accounts/") ||
 		strings.HasPrefix(path, "/organizations/{org}/members/") || strings.HasPrefix(path, "/organizations/{org}/identity-providers/") ||
 		strings.HasPrefix(path, "/organizations/{org}/invitations"))
 }
 
-// ofBeta reports whether an operation needs the beta features.
-func ofBeta(path string) bool {
+// needsBeta reports whether an operation needs the beta features.
+func needsBeta(path string) bool {
 	return strings.HasPrefix(path, "/controls/") || strings.HasPrefix(path, "/membership-audit-log/")
 }
 
-// ofMembers reports whether an operation is refused to visitors of public organizations.
-func ofMembers(path string) bool {
+// onlyMembers reports whether an operation is refused to non-members of a public organization.
+func onlyMembers(path string) bool {
 	return strings.HasPrefix(path, "/actions/") || strings.Contains(path, "/environments_notifications")
 }
 
-// withoutKey are the operations that other services call with signed bodies.
+// withoutKey reports whether other services call an operation, with a signed body instead of a key.
 func withoutKey(path string) bool { return strings.HasPrefix(path, "/webhooks/") }
 
-// openToAll reports whether an operation needs no key, and takes no notice of a wrong one.
+// openToAll reports whether an operation needs no key and ignores an invalid one.
 func openToAll(path string) bool { return path == "/signing-key" }
 
-// matrixCaller is one way of calling all operations.
+// matrixCaller calls all operations with one key.
 type matrixCaller struct {
 	name, key string
-	// good tells that the key works.
-	good bool
-	// role is that in the organization that is called.
-	role evidence.Role
-	// public tells that the public organization is called, which is without beta features.
+	valid     bool // the key
+	role      evidence.Role
+	// public is set if the public organization is called, which has no beta features.
 	public bool
-	// user and token tell what the key is; else it is of a service account.
+	// user and token say whose key it is. If neither is set, it is that of a service account.
 	user, token bool
 }
 
-// matrixCallers are all ways, from those who may least.
+// matrixCallers returns all callers, those with the fewest rights first.
 func (s *service) matrixCallers() []matrixCaller {
 	s.t.Helper()
 	tenants := s.Process.Store.Tenancy
@@ -109,29 +107,29 @@ func (s *service) matrixCallers() []matrixCaller {
 		{name: "expired key", key: expiredKey},
 		{name: "revoked key", key: revokedSecret.Reveal()},
 		{name: "removed user", key: ofLeaver.Reveal()},
-		{name: "stranger", key: strangerKey, good: true, user: true},
-		{name: "account elsewhere", key: s.accountKey(s.public, "robot", evidence.Admin), good: true},
-		{name: "stranger, public", key: strangerKey, good: true, user: true, role: evidence.Reader, public: true},
+		{name: "stranger", key: strangerKey, valid: true, user: true},
+		{name: "account elsewhere", key: s.accountKey(s.public, "robot", evidence.Admin), valid: true},
+		{name: "stranger, public", key: strangerKey, valid: true, user: true, role: evidence.Reader, public: true},
 	}
 	forge := newIssuer(s.t)
 	callers = append(callers,
 		matrixCaller{name: "expired token", key: forge.token(s.t, map[string]any{"exp": 1})},
 		matrixCaller{name: "token without a role", key: forge.token(s.t, nil)},
 		matrixCaller{name: "token for another audience", key: forge.token(s.t, map[string]any{"aud": "elsewhere", "role": "admin"})},
-		matrixCaller{name: "key in the form of a token", key: s.declareToken("member", forge), good: true, user: true, role: evidence.Member},
+		matrixCaller{name: "key in the form of a token", key: s.declareToken("member", forge), valid: true, user: true, role: evidence.Member},
 		matrixCaller{name: "token of a stranger", key: newIssuer(s.t).token(s.t, map[string]any{"role": "admin"})})
 	for i, key := range []string{readerKey, snapshotterKey, memberKey, adminKey} {
 		role := evidence.Reader + evidence.Role(i)
 		s.trust(role.String(), forge, `claims.role == "`+role.String()+`"`, role.String())
 		callers = append(callers,
-			matrixCaller{name: "token, " + role.String(), key: forge.token(s.t, map[string]any{"role": role.String()}), good: true, role: role, token: true},
-			matrixCaller{name: "account, " + role.String(), key: s.accountKey(s.org, "robot-"+role.String(), role), good: true, role: role},
-			matrixCaller{name: role.String(), key: key, good: true, user: true, role: role})
+			matrixCaller{name: "token, " + role.String(), key: forge.token(s.t, map[string]any{"role": role.String()}), valid: true, role: role, token: true},
+			matrixCaller{name: "account, " + role.String(), key: s.accountKey(s.org, "robot-"+role.String(), role), valid: true, role: role},
+			matrixCaller{name: role.String(), key: key, valid: true, user: true, role: role})
 	}
 	return callers
 }
 
-// declareToken declares a token of an issuer as a key of a user, and returns it.
+// declareToken makes a token of an issuer a key of a user, and returns the token.
 func (s *service) declareToken(user string, from *issuer) string {
 	s.t.Helper()
 	token := from.token(s.t, map[string]any{"role": "admin"})
@@ -154,23 +152,23 @@ func (s *service) accountKey(org, name string, privilege evidence.Role) string {
 	return secret.Reveal()
 }
 
-// want is the status that the table gives a caller: 0 for any but 401 and 403.
+// want returns the status that the table gives a caller, or 0 for any other than 401 and 403.
 func (c matrixCaller) want(method, path string) int {
 	least := leastRole(method, path)
 	switch {
 	case openToAll(path):
 		return 0
-	case withoutKey(path), !c.good, c.token && !strings.Contains(path, "{org}"):
+	case withoutKey(path), !c.valid, c.token && !strings.Contains(path, "{org}"):
 		return http.StatusUnauthorized
-	case least != evidence.NoRole && !c.role.Allows(least), ofUsers(method, path) && !c.user,
-		refusesTokens(method, path) && c.token, c.public && (ofBeta(path) || ofMembers(path)):
+	case least != evidence.NoRole && !c.role.Allows(least), onlyUsers(method, path) && !c.user,
+		refusesTokens(method, path) && c.token, c.public && (needsBeta(path) || onlyMembers(path)):
 		return http.StatusForbidden
 	}
 	return 0
 }
 
-// callExample sends the example of an operation on behalf of a caller, to the caller's
-// organization. Whoever may create service accounts is given one of their own.
+// callExample sends the example of an operation as a caller. If it is about a service account, the caller first creates
+// one of its own, if its role allows that.
 func (p *examplePlayer) callExample(caller matrixCaller, example examples.Example) answer {
 	p.t.Helper()
 	example.Parameters = maps.Clone(example.Parameters)
@@ -183,10 +181,10 @@ func (p *examplePlayer) callExample(caller matrixCaller, example examples.Exampl
 		example.Parameters["org"] = quoted(org)
 	}
 	if _, ok := example.Parameters["user"]; ok {
-		example.Parameters["user"] = quoted("guest") // who plays no part here
+		example.Parameters["user"] = quoted("guest") // not a caller
 	}
 	if example.Operation == "create_service_account" {
-		example.Request = json.RawMessage(`{"name":"nobody","privilege":"reader"}`) // which nobody lacks
+		example.Request = json.RawMessage(`{"name":"nobody","privilege":"reader"}`) // the least privilege
 	}
 	method, path := p.addressOf(example)
 	if strings.Contains(path, "/service-accounts/"+p.org+"/") {
@@ -203,8 +201,8 @@ func (p *examplePlayer) callExample(caller matrixCaller, example examples.Exampl
 	return p.request(method, path, caller.key, example.Request)
 }
 
-// TestAuthorizationMatrix calls every operation in every way and compares the answers with the
-// table of docs/semantics.md 2.2. With -v it prints them.
+// TestAuthorizationMatrix calls every operation as every caller and compares the statuses with the table of
+// docs/semantics.md 2.2. With -v it prints them.
 func TestAuthorizationMatrix(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{settings: []string{"ATTESTRY_FAILED_KEY_LIMIT=0"}})
@@ -251,10 +249,9 @@ func TestAuthorizationMatrix(t *testing.T) {
 	}
 }
 
-// TestAuthorizationHidesWhatOthersHave asks, as a stranger and as a service account of another
-// organization, for what exists and for what does not: the answers are the same but for the
-// address, and so is the work.
-func TestAuthorizationHidesWhatOthersHave(t *testing.T) {
+// TestAuthorizationHidesOtherOrganizations calls all operations as a stranger and as a service account of another
+// organization. For existing and for unknown names, answers differ only in the address and take as many commands.
+func TestAuthorizationHidesOtherOrganizations(t *testing.T) {
 	t.Parallel()
 	s, counting := startCounting(t, options{withoutWorker: true, reportWait: time.Millisecond, stoppedAt: noonOf30March})
 	written, err := examples.All()
@@ -266,8 +263,8 @@ func TestAuthorizationHidesWhatOthersHave(t *testing.T) {
 		}
 	}
 	callers := map[string]string{"stranger": strangerKey, "account elsewhere": s.accountKey(s.public, "robot", evidence.Admin)}
-	for name, key := range callers {
-		s.do(http.MethodGet, "/api/v2/user/default-org", key, nil) // from now on the key is known
+	for caller, key := range callers {
+		s.do(http.MethodGet, "/api/v2/user/default-org", key, nil) // caches the key
 		for _, operation := range s.api.operations {
 			id := operation.content["operationId"].(string)
 			example := written[id]
@@ -276,9 +273,9 @@ func TestAuthorizationHidesWhatOthersHave(t *testing.T) {
 			}
 			commands := map[string]int{}
 			bodies := map[string]string{}
-			for what, change := range map[string]func(map[string]json.RawMessage){
-				"what exists": func(map[string]json.RawMessage) {},
-				"other names": func(parameters map[string]json.RawMessage) {
+			for name, change := range map[string]func(map[string]json.RawMessage){
+				"existing": func(map[string]json.RawMessage) {},
+				"unknown": func(parameters map[string]json.RawMessage) {
 					for parameter := range parameters {
 						if strings.Contains(operation.path, "{"+parameter+"}") && parameter != "org" {
 							parameters[parameter] = json.RawMessage(`"nothing"`)
@@ -287,20 +284,20 @@ func TestAuthorizationHidesWhatOthersHave(t *testing.T) {
 				},
 				"no organization": func(parameters map[string]json.RawMessage) { parameters["org"] = json.RawMessage(`"nowhere"`) },
 			} {
-				asked := example
-				asked.Parameters = maps.Clone(example.Parameters)
-				change(asked.Parameters)
-				method, path := player.addressOf(asked)
+				changed := example
+				changed.Parameters = maps.Clone(example.Parameters)
+				change(changed.Parameters)
+				method, path := player.addressOf(changed)
 				var got answer
-				commands[what] = fewestCommands(counting, func() { got = player.request(method, path, key, asked.Request) })
+				commands[name] = fewestCommands(counting, func() { got = player.request(method, path, key, changed.Request) })
 				address, _, _ := strings.Cut(path, "?")
-				bodies[what] = fmt.Sprint(got.status, " ", strings.ReplaceAll(string(got.body), address, "<address>"))
+				bodies[name] = fmt.Sprint(got.status, " ", strings.ReplaceAll(string(got.body), address, "<address>"))
 			}
 			if distinct := slices.Compact(slices.Sorted(maps.Values(bodies))); !slices.Equal(distinct, []string{`403 {"message":"Access denied to <address>"}`}) {
-				t.Errorf("%s as %s is answered %q", id, name, bodies)
+				t.Errorf("%s as %s is answered %q", id, caller, bodies)
 			}
 			if distinct := slices.Compact(slices.Sorted(maps.Values(commands))); len(distinct) != 1 {
-				t.Errorf("%s as %s takes these commands: %v", id, name, commands)
+				t.Errorf("%s as %s takes these commands: %v", id, caller, commands)
 			}
 		}
 	}

@@ -14,14 +14,14 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// browser is a Chromium that is signed in as somebody.
+// browser is a tab of Chromium.
 type browser struct {
 	*service
 	ctx context.Context
 }
 
-// watch collects what a page must not do: run what a client has sent, or load what its policy forbids.
-const watch = `window.faults = [];
+// collectFaults is a script that records violations of a page's policy, and dialogs, which only injected scripts open.
+const collectFaults = `window.faults = [];
 document.addEventListener('securitypolicyviolation', (e) => faults.push('forbidden: ' + e.violatedDirective + ' ' + e.blockedURI + ' ' + e.sample));
 window.alert = window.confirm = window.prompt = () => faults.push('executed');`
 
@@ -39,7 +39,7 @@ func (s *service) browser() *browser {
 	s.t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	s.t.Cleanup(cancel)
-	_, err := chromedp.Call(ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watch})
+	_, err := chromedp.Call(ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: collectFaults})
 	s.must(err)
 	return &browser{service: s, ctx: ctx}
 }
@@ -51,7 +51,7 @@ func (b *browser) do(actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// evaluate is the value of an expression on the page that is open, or of what it promises.
+// evaluate returns the value of an expression on the open page. It awaits a promise.
 func evaluate[T any](b *browser, expression string) T {
 	b.t.Helper()
 	value, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
@@ -61,7 +61,7 @@ func evaluate[T any](b *browser, expression string) T {
 	return value
 }
 
-// open opens a page, which must answer a status and do nothing that it must not.
+// open opens a page and checks its status and that it has no faults.
 func (b *browser) open(status int, path string) {
 	b.t.Helper()
 	b.do(chromedp.Navigate(b.URL + path))
@@ -71,14 +71,14 @@ func (b *browser) open(status int, path string) {
 	b.wantNoFaults()
 }
 
-// faults are what the page did that it must not. They wait for what the browser reports late: violations of
-// the page's policy are events of their own.
+// faults returns the faults of the page. It first waits for a frame and a timer, because violations are reported by
+// later events.
 func (b *browser) faults() []string {
 	b.t.Helper()
 	settled := chromedp.Evaluate[[]string]("new Promise(done => requestAnimationFrame(() => setTimeout(() => done(faults))))", chromedp.EvalAwaitPromise)
 	var faults []string
 	eventually(b.t, "the page has settled", func() bool {
-		// A click may replace the page meanwhile.
+		// This fails if a click replaces the page meanwhile.
 		found, err := chromedp.Run(b.ctx, settled)
 		faults = found
 		return err == nil
@@ -93,7 +93,7 @@ func (b *browser) wantNoFaults() {
 	}
 }
 
-// wantText waits until the page is there with its script, and has a text.
+// wantText waits until the page is loaded and has a text.
 func (b *browser) wantText(text string) {
 	b.t.Helper()
 	wantOnPage(b, "the page has the text "+text, "document.readyState === 'complete' ? document.body.innerText : ''",
@@ -110,17 +110,17 @@ func wantOnPage[T any](b *browser, what, expression string, isWanted func(T) boo
 	})
 }
 
-// signIn signs in by the keyboard alone.
+// signIn signs in with the keyboard.
 func (b *browser) signIn(key, next string) {
 	b.t.Helper()
 	b.open(http.StatusOK, next)
 	b.wantText("Sign in")
 	b.do(chromedp.KeyEvent(key), chromedp.KeyEvent("\r"))
-	wantOnPage(b, "somebody is signed in", "location.pathname", func(path string) bool { return path != "/signin" })
+	wantOnPage(b, "the user is signed in", "location.pathname", func(path string) bool { return path != "/signin" })
 }
 
-// wantNoBarriers has axe-core look for faults that keep people from using the page.
-func (b *browser) wantNoBarriers() {
+// wantAccessible checks with axe-core that the page has no moderate or worse violations of accessibility rules.
+func (b *browser) wantAccessible() {
 	b.t.Helper()
 	axe, err := os.ReadFile(os.Getenv("ATTESTRY_TEST_AXE"))
 	b.must(err)
@@ -133,7 +133,7 @@ func (b *browser) wantNoBarriers() {
 	}
 }
 
-// look is how a page is looked at.
+// look is an appearance of a page.
 type look struct {
 	name   string
 	width  int64
@@ -143,8 +143,8 @@ type look struct {
 
 var looks = []look{{"light", 1280, "light", "screen"}, {"dark", 1280, "dark", "screen"}, {"narrow", 390, "light", "screen"}, {"narrow-dark", 390, "dark", "screen"}, {"wide", 2560, "light", "screen"}, {"wide-dark", 2560, "dark", "screen"}, {"printed", 800, "light", "print"}}
 
-// wantGoodLooks looks at the page in all ways: nothing is cut off and nothing keeps people from using it. With
-// ATTESTRY_TEST_SCREENSHOTS set, pictures are written to that folder.
+// wantGoodLooks checks in all looks that the page is not wider than the window and, on screens, that it is accessible.
+// It writes screenshots to the folder ATTESTRY_TEST_SCREENSHOTS, if that is set.
 func (b *browser) wantGoodLooks(name string) {
 	b.t.Helper()
 	for _, as := range looks {
@@ -157,13 +157,13 @@ func (b *browser) wantGoodLooks(name string) {
 			b.t.Errorf("%s is %d pixels too wide for %d", name, over, as.width)
 		}
 		if as.media == "screen" {
-			b.wantNoBarriers()
+			b.wantAccessible()
 		}
-		b.picture(name + "-" + as.name)
+		b.screenshot(name + "-" + as.name)
 	}
 }
 
-func (b *browser) picture(name string) {
+func (b *browser) screenshot(name string) {
 	b.t.Helper()
 	folder := os.Getenv("ATTESTRY_TEST_SCREENSHOTS")
 	if folder == "" {

@@ -19,33 +19,31 @@ import (
 
 const mebibyte = 1 << 20
 
-// liveHeap is how much of the heap is in use, in bytes, without garbage, but with what is
-// allocated while it is measured.
+// liveHeap returns the bytes of live objects on the heap, including those that are allocated during the measurement.
 func liveHeap() int64 {
 	runtime.GC()
-	runtime.GC() // the second one empties the pools
+	runtime.GC() // the second run empties the pools
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)
 	return int64(sample[0].Value.Uint64())
 }
 
-// metric reads a metric of the service that has one value.
+// metric returns the value of a gauge or counter without labels.
 func (s *service) metric(name string) float64 {
 	s.t.Helper()
 	families, err := s.Process.Metrics.Gather()
 	s.must(err)
 	for _, family := range families {
 		if family.GetName() == name {
-			one := family.GetMetric()[0]
-			return one.GetGauge().GetValue() + one.GetCounter().GetValue()
+			metric := family.GetMetric()[0]
+			return metric.GetGauge().GetValue() + metric.GetCounter().GetValue()
 		}
 	}
 	s.t.Fatalf("there is no metric %s", name)
 	return 0
 }
 
-// attestLarge sends attestations of a name, numbered from one number up to another, each
-// with so many bytes of data.
+// attestLarge sends attestations of a name with the numbers [from, to), each with size bytes of data.
 func (s *service) attestLarge(flow, trail, name string, from, to, size int) {
 	s.t.Helper()
 	for i := from; i < to; i++ {
@@ -55,14 +53,14 @@ func (s *service) attestLarge(flow, trail, name string, from, to, size int) {
 	}
 }
 
-func TestManyLargeAttestations(t *testing.T) {
+func TestLargeAttestationsAreListedInLittleMemory(t *testing.T) {
 	s := start(t, options{withoutWorker: true, memoryBudget: 64})
 	const times = 36
 	slow := scaled(times/2, times)
 	s.attestLarge("flow", "trail", "scan", 0, slow, 1_000_000)
 	t.Run("heap stays small while a long answer is read slowly", func(t *testing.T) { s.in(t).testSlowReader(int64(slow)) })
 	s.attestLarge("flow", "trail", "scan", slow, times, 1_000_000)
-	t.Run("page ends early with its next one", func(t *testing.T) { s.in(t).testPageEnds(times) })
+	t.Run("pages of large attestations have fewer than 100", func(t *testing.T) { s.in(t).testPageEnds(times) })
 }
 
 func (s *service) testSlowReader(times int64) {
@@ -74,7 +72,7 @@ func (s *service) testSlowReader(times int64) {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/api/v2"+path, nil)
 		s.must(err)
 		request.Header.Set("Authorization", "Bearer "+readerKey)
-		// What it holds compresses so well that all of it would be sent before the client reads.
+		// Compressed, the whole answer is so short that it would be sent before the client reads.
 		request.Header.Set("Accept-Encoding", "identity")
 		before := liveHeap()
 		response, err := http.DefaultClient.Do(request)
@@ -90,13 +88,13 @@ func (s *service) testSlowReader(times int64) {
 		if err != io.EOF || received < times*1_000_000 {
 			t.Fatalf("%s: %d bytes, %v", path, received, err)
 		}
-		// A batch is 1 MiB here; as a whole the answer takes up twice its size at least, 34 MiB. Some of the heap is what
-		// tests before have left to be done.
+		// A batch is 1 MiB here. The whole answer in memory would take at least twice its size, 34 MiB. Some of the heap is
+		// used by unfinished work of earlier tests.
 		if t.Logf("%s: at most %d KiB of heap for %d KiB", path, most>>10, received>>10); most > 24*mebibyte {
 			t.Errorf("%s: %d MiB of heap", path, most>>20)
 		}
 	}
-	eventually(t, "the memory is given back", func() bool { return s.metric("attestry_memory_reserved_bytes") == 0 })
+	eventually(t, "the memory is released", func() bool { return s.metric("attestry_memory_reserved_bytes") == 0 })
 }
 
 func (s *service) testPageEnds(times int) {
@@ -111,27 +109,27 @@ func (s *service) testPageEnds(times int) {
 	var sizes []int
 	next, number := "/api/v2/attestations/"+s.org+"?per_page=100", times-1
 	for next != "" {
-		var one page
+		var read page
 		got := s.do(http.MethodGet, next, readerKey, nil)
-		got.decode(t, &one)
-		sizes = append(sizes, len(one.Data))
-		for _, attestation := range one.Data {
+		got.decode(t, &read)
+		sizes = append(sizes, len(read.Data))
+		for _, attestation := range read.Data {
 			if attestation.UserData.N != number {
-				t.Fatalf("behind attestation %d comes %d", number+1, attestation.UserData.N)
+				t.Fatalf("after attestation %d comes %d", number+1, attestation.UserData.N)
 			}
 			number--
 		}
-		if one.Pagination.Total != times || one.Pagination.Page != len(sizes) {
-			t.Errorf("page %d says %+v", len(sizes), one.Pagination)
+		if read.Pagination.Total != times || read.Pagination.Page != len(sizes) {
+			t.Errorf("page %d has the pagination %+v", len(sizes), read.Pagination)
 		}
-		next = strings.TrimPrefix(one.Links["next"].Href, s.URL)
+		next = strings.TrimPrefix(read.Links["next"].Href, s.URL)
 	}
 	if number != -1 || len(sizes) != 2 || sizes[0] < 32 || sizes[0] > 38 {
 		t.Errorf("pages have %v attestations, the last one is %d", sizes, number+1)
 	}
 }
 
-// readPages reads a list page by page and joins the pages.
+// readPages returns the items of all pages of a list. list is the member with the items, "" if the answer is an array.
 func (s *service) readPages(path, list string, size int) []any {
 	s.t.Helper()
 	var all []any
@@ -148,8 +146,7 @@ func (s *service) readPages(path, list string, size int) []any {
 	}
 }
 
-// TestListsOfManyBatchesAreComplete reads lists that take several batches, and compares them
-// with what their pages say.
+// TestListsOfManyBatchesAreComplete compares lists that are read in several batches with their pages.
 func TestListsOfManyBatchesAreComplete(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{withoutWorker: true, memoryBudget: 16}) // batches of 256 KiB
@@ -177,7 +174,7 @@ func TestListsOfManyBatchesAreComplete(t *testing.T) {
 		whole string
 		list  func(any) []any
 		pages []any
-		most  int
+		count int
 	}{
 		"trails of the organization":       {"/trails/" + s.org + "?per_page=100", data, s.readPages("/trails/"+s.org, "data", 7), 30},
 		"trails of a flow":                 {"/trails/" + s.org + "/flow", array, s.readPages("/trails/"+s.org+"/flow", "data", 7), 30},
@@ -191,8 +188,8 @@ func TestListsOfManyBatchesAreComplete(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := s.in(t)
 			whole := row.list(s.read(row.whole))
-			if len(whole) != row.most || !reflect.DeepEqual(whole, row.pages) {
-				t.Errorf("%d, in pages %d, want %d", len(whole), len(row.pages), row.most)
+			if len(whole) != row.count || !reflect.DeepEqual(whole, row.pages) {
+				t.Errorf("%d, in pages %d, want %d", len(whole), len(row.pages), row.count)
 			}
 		})
 	}
@@ -207,7 +204,7 @@ func TestListsOfManyBatchesAreComplete(t *testing.T) {
 			}
 		}
 		if i == 1 {
-			want = nil // was not asked for
+			want = nil // not in commit_list
 		}
 		if got, _ := byCommit[commit].([]any); len(got) != len(want) || len(want) > 0 && !reflect.DeepEqual(got, want) {
 			t.Errorf("%s has %d attestations, want %d", commit, len(got), len(want))
@@ -267,7 +264,7 @@ func TestListsLeaveOutLongTemplatesAndSchemas(t *testing.T) {
 	}
 }
 
-// largeReport is a report of so many bytes, of pods that all run the same few images.
+// largeReport returns a report of at least size bytes, of pods that run 500 images.
 func largeReport(size int) []byte {
 	var body strings.Builder
 	body.WriteString(`{"artifacts":[`)
@@ -282,7 +279,7 @@ func largeReport(size int) []byte {
 	return []byte(body.String())
 }
 
-// sendReport sends a report as a snapshotter. It may be called by any goroutine.
+// sendReport sends a report as a snapshotter. It may be called from any goroutine.
 func (s *service) sendReport(environment string, body []byte) (status int, retryAfter string, err error) {
 	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodPut,
 		s.URL+"/api/v2/environments/"+s.org+"/"+environment+"/report/K8S", bytes.NewReader(body))
@@ -311,7 +308,7 @@ func TestConcurrentLargeReportsAreAllAnsweredWithinTheBudget(t *testing.T) {
 	var senders sync.WaitGroup
 	for i := range 64 {
 		senders.Go(func() {
-			// With other bytes around its elements, each report is decoded.
+			// The bytes of each report differ, so that each is decoded.
 			other := append(bytes.Repeat([]byte(" "), i+1), body...)
 			status, after, err := s.sendReport("prod", other)
 			mu.Lock()
@@ -326,7 +323,7 @@ func TestConcurrentLargeReportsAreAllAnsweredWithinTheBudget(t *testing.T) {
 		t.Run(s.caseName(path), func(t *testing.T) {
 			s := s.in(t)
 			if got := s.do(http.MethodGet, path, readerKey, nil); got.status != http.StatusOK {
-				t.Errorf("%s answers %d meanwhile", path, got.status)
+				t.Errorf("meanwhile, %s answers %d", path, got.status)
 			}
 		})
 	}
@@ -348,12 +345,11 @@ func TestConcurrentLargeReportsAreAllAnsweredWithinTheBudget(t *testing.T) {
 	if counts[http.StatusOK]+counts[http.StatusServiceUnavailable] != 64 || counts[http.StatusOK] == 0 || counts[http.StatusServiceUnavailable] == 0 {
 		t.Errorf("answers %v", counts)
 	}
-	// Without a budget it is more than 200 MiB. What is allocated while the heap is
-	// measured is counted too.
+	// Without a budget it is more than 200 MiB. Allocations during the measurement are counted too.
 	if most > 128*mebibyte {
 		t.Errorf("%d MiB of heap on a budget of 64", most>>20)
 	}
-	eventually(t, "the memory is given back", func() bool { return s.metric("attestry_memory_reserved_bytes") == 0 })
+	eventually(t, "the memory is released", func() bool { return s.metric("attestry_memory_reserved_bytes") == 0 })
 	if s.metric("attestry_memory_refusals_total") < float64(counts[http.StatusServiceUnavailable]) {
 		t.Error("refusals were not counted")
 	}
@@ -377,8 +373,8 @@ func TestWaitingReportUsesNoMemory(t *testing.T) {
 		s.must(err)
 		return len(reports) == 1
 	})
-	eventually(t, "its memory is given back", func() bool { return s.metric("attestry_memory_reserved_bytes") == 0 })
-	// The compressor keeps 8 MiB for the next one.
+	eventually(t, "its memory is released", func() bool { return s.metric("attestry_memory_reserved_bytes") == 0 })
+	// The compressor keeps 8 MiB for the next report.
 	if most := liveHeap() - before; most > 12*mebibyte {
 		t.Errorf("%d MiB of heap are in use while the report waits", most>>20)
 	}
@@ -388,7 +384,7 @@ func TestWaitingReportUsesNoMemory(t *testing.T) {
 	}
 }
 
-// sendHalfReport sends so many bytes of a report in chunks, and neither the rest nor an end.
+// sendHalfReport sends the first size bytes of a chunk of twice that size, and leaves the request unfinished.
 func (s *service) sendHalfReport(environment string, size int) net.Conn {
 	s.t.Helper()
 	conn, err := new(net.Dialer).DialContext(s.t.Context(), "tcp", strings.TrimPrefix(s.URL, "http://"))
@@ -400,14 +396,14 @@ func (s *service) sendHalfReport(environment string, size int) net.Conn {
 	return conn
 }
 
-func TestServiceAnswersWhileSlowSendersTakeUpTheBudget(t *testing.T) {
+func TestServiceAnswersWhileSlowRequestsUseTheBudget(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{memoryBudget: 16})
 	defer http.DefaultClient.CloseIdleConnections()
 	s.createEnvironment("prod", evidence.K8S)
 	s.createFlow("flow", yamlFile("version: 1"))
 	s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/flow", `{"name":"trail"}`)
-	// Room for a body is doubled as it comes: 8, 4 and 2 MiB are what large requests may have.
+	// The reservation of a body doubles as it arrives. 8, 4 and 2 MiB are all that large requests may reserve.
 	var slow []net.Conn
 	for reserved, size := int64(0), int64(8*mebibyte); size >= 2*mebibyte; size /= 2 {
 		slow = append(slow, s.sendHalfReport("prod", int(size*3/4)))
@@ -435,16 +431,16 @@ func TestServiceAnswersWhileSlowSendersTakeUpTheBudget(t *testing.T) {
 			if row.got.status != row.status {
 				t.Errorf("%d %.200s, want %d", row.got.status, row.got.body, row.status)
 			}
-			if again := row.got.header.Get("Retry-After"); (again != "") != (row.status == http.StatusServiceUnavailable) {
-				t.Errorf("Retry-After is %q", again)
+			if after := row.got.header.Get("Retry-After"); (after != "") != (row.status == http.StatusServiceUnavailable) {
+				t.Errorf("Retry-After is %q", after)
 			}
 		})
 	}
 	for _, conn := range slow {
 		s.must(conn.Close())
 	}
-	eventually(t, "the memory is given back", func() bool { return s.metric("attestry_memory_reserved_bytes") == 0 })
+	eventually(t, "the memory is released", func() bool { return s.metric("attestry_memory_reserved_bytes") == 0 })
 	if got := attest(1_200_000); got.status != http.StatusCreated {
-		t.Errorf("a large file when there is memory again: %d %s", got.status, got.body)
+		t.Errorf("a large file after the memory is released: %d %s", got.status, got.body)
 	}
 }

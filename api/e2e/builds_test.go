@@ -11,15 +11,14 @@ import (
 	"attestry/evidence"
 )
 
-// listBuilds lists the builds that a query finds, each by the one of the names whose
-// fingerprint it has.
+// listBuilds returns the names of the builds that a query finds. names are all that may be found.
 func (s *service) listBuilds(query string, names ...string) string {
 	s.t.Helper()
 	words := []string{}
-	for _, one := range lookup(s.t, s.read("/builds/"+s.org+query), "builds").([]any) {
-		found := slices.IndexFunc(names, func(name string) bool { return evidence.HashAPIKey(name) == lookup(s.t, one, "fingerprint") })
+	for _, build := range lookup(s.t, s.read("/builds/"+s.org+query), "builds").([]any) {
+		found := slices.IndexFunc(names, func(name string) bool { return evidence.HashAPIKey(name) == lookup(s.t, build, "fingerprint") })
 		if found < 0 {
-			s.t.Fatalf("built %s", asJSON(one))
+			s.t.Fatalf("unexpected build %s", asJSON(build))
 		}
 		words = append(words, names[found])
 	}
@@ -33,7 +32,7 @@ func TestBuildIsTheFirstReportOfAFingerprint(t *testing.T) {
 	s.clock.advance(time.Hour)
 	s.reportBuild(s.org, "web-ci", "web", "web-2", "acme/web", "1")
 	s.clock.advance(time.Hour)
-	// Reported again, it is no other build.
+	// A repeated report is not another build.
 	s.reportBuild(s.org, "web-ci", "web", "web-1", "acme/web", "1")
 	s.reportBuild(s.org, "promotion", "image", "web-1", "acme/ops", "2")
 	page := s.read("/builds/" + s.org)
@@ -52,7 +51,7 @@ func TestBuildIsTheFirstReportOfAFingerprint(t *testing.T) {
 		t.Errorf("built %f seconds apart", gap)
 	}
 	if again := s.followLink(first, "_links", "self", "href"); lookup(t, again, "fingerprint") != evidence.HashAPIKey("web-1") || lookup(t, again, "flow_name") != "web-ci" {
-		t.Errorf("its own link leads to %s", asJSON(again))
+		t.Errorf("its self link shows %s", asJSON(again))
 	}
 	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/bare", fmt.Appendf(nil,
 		`{"fingerprint":%q,"filename":"f","build_url":"b","commit_url":"c","trail_name":"t","template_reference_name":"web"}`, evidence.HashAPIKey("bare")))
@@ -75,7 +74,7 @@ func TestBuildsAreFilteredAndPaged(t *testing.T) {
 	s.clock.advance(time.Minute)
 	s.reportBuildFrom(s.org, "lab-ci", "web", "lab-1", `{"name":"acme/lab","id":"1","url":"https://gitlab.com/acme/lab","provider":"gitlab"}`, "acme/lab")
 	s.clock.advance(time.Minute)
-	inner := s.repoID(s.org, "2")
+	internal := s.repoID(s.org, "2")
 	for query, want := range map[string]string{
 		"":                                 "lab-1 db-1 web-2 web-1",
 		"?start_ts=0":                      "lab-1 db-1 web-2 web-1 old",
@@ -90,11 +89,11 @@ func TestBuildsAreFilteredAndPaged(t *testing.T) {
 		"?repo_name=acme/web":              "web-2 web-1",
 		"?repo_id=1":                       "lab-1 web-2 web-1",
 		"?repo_id=2":                       "db-1",
-		"?repo_inner_id=" + inner:          "db-1",
+		"?repo_inner_id=" + internal:       "db-1",
 		"?repo_id=2&repo_name=acme/web":    "db-1",
-		"?repo_inner_id=" + inner + "&repo_id=1&repo_name=x": "db-1",
-		"?repo_id=&repo_name=&repo_inner_id=":                "lab-1 db-1 web-2 web-1",
-		"?repo_name=acme/web&start_ts=0&per_page=2&page=2":   "old",
+		"?repo_inner_id=" + internal + "&repo_id=1&repo_name=x": "db-1",
+		"?repo_id=&repo_name=&repo_inner_id=":                   "lab-1 db-1 web-2 web-1",
+		"?repo_name=acme/web&start_ts=0&per_page=2&page=2":      "old",
 		"?per_page=3":        "lab-1 db-1 web-2",
 		"?per_page=3&page=2": "web-1",
 		"?page=9":            "",

@@ -10,7 +10,7 @@ import (
 
 const chart = "../../deploy/helm/"
 
-// nextSteps are what Helm prints once the chart is installed, by the values of the tests of the chart.
+// nextSteps are texts that Helm prints after it installs the chart with the values of a test.
 var nextSteps = map[string]string{
 	"standalone":             "kubectl --namespace evidence logs attestry-0 | grep 'API key'",
 	"standalone-ingress":     "Attestry 0.1.0 answers at https://evidence.example.com\n",
@@ -20,8 +20,8 @@ var nextSteps = map[string]string{
 	"admission-certificate":  "The name of the user in that kubeconfig is attestry.evidence.svc:8443.",
 }
 
-// takesTheChart has the cluster check what the chart installs with the values of its tests: without a fault, and in a
-// namespace that admits only pods with the security standard "restricted".
+// takesTheChart checks that the cluster accepts without errors and warnings the objects that the chart installs with
+// the values of its tests. The namespace admits only pods with the security standard "restricted".
 func (k *cluster) takesTheChart() {
 	k.t.Helper()
 	helm := os.Getenv("ATTESTRY_TEST_HELM")
@@ -30,25 +30,25 @@ func (k *cluster) takesTheChart() {
 	}
 	k.apply(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"evidence","labels":{
 		"pod-security.kubernetes.io/enforce":"restricted","pod-security.kubernetes.io/warn":"restricted"}}}`)
-	k.knows("cert-manager.io", "v1", "Certificate")
-	k.knows("gateway.networking.k8s.io", "v1", "HTTPRoute")
-	k.knows("monitoring.coreos.com", "v1", "ServiceMonitor")
-	for set, text := range nextSteps {
-		values := chart + "testdata/" + set + ".values.yaml"
+	k.defineKind("cert-manager.io", "v1", "Certificate")
+	k.defineKind("gateway.networking.k8s.io", "v1", "HTTPRoute")
+	k.defineKind("monitoring.coreos.com", "v1", "ServiceMonitor")
+	for name, text := range nextSteps {
+		values := chart + "testdata/" + name + ".values.yaml"
 		install := exec.CommandContext(k.t.Context(), helm, "install", "attestry", chart+"attestry", "--namespace", "evidence", "--values", values,
 			"--dry-run=server", "--kubeconfig", filepath.Join(k.folder, "kubeconfig"))
 		if printed, err := install.CombinedOutput(); err != nil || !strings.Contains(string(printed), text) {
-			k.t.Errorf("Helm does not install %s: %v: there is no %q in\n%s", set, err, text, printed)
+			k.t.Errorf("Helm does not install %s: %v: there is no %q in\n%s", name, err, text, printed)
 		}
-		printed, err := k.command("", "create", "--namespace", "evidence", "--dry-run=server", "-f", chart+"testdata/"+set+".golden.yaml")
+		printed, err := k.command("", "create", "--namespace", "evidence", "--dry-run=server", "-f", chart+"testdata/"+name+".golden.yaml")
 		if err != nil || !strings.Contains(printed, "created (server dry run)") || strings.Contains(printed, "Warning") {
-			k.t.Errorf("the cluster does not take %s: %v: %s", set, err, printed)
+			k.t.Errorf("the cluster does not accept %s: %v: %s", name, err, printed)
 		}
 	}
 }
 
-// knows makes a kind of objects known that others define. Groups of k8s.io want an approval.
-func (k *cluster) knows(group, version, kind string) {
+// defineKind defines a custom kind. Groups of k8s.io require the annotation with an approval.
+func (k *cluster) defineKind(group, version, kind string) {
 	k.t.Helper()
 	plural := strings.ToLower(kind) + "s"
 	k.apply(fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"%[1]s.%[2]s",

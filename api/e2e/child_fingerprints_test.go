@@ -10,7 +10,7 @@ import (
 	"attestry/evidence"
 )
 
-// reportIndex reports an artifact that is the index of images for platforms.
+// reportIndex reports an image index as an artifact. The images for the platforms are its children.
 func (s *service) reportIndex(flow, trail, name string, platforms ...string) {
 	s.t.Helper()
 	var children []string
@@ -22,16 +22,16 @@ func (s *service) reportIndex(flow, trail, name string, platforms ...string) {
 		"template_reference_name":"image","trail_name":%q,"child_fingerprints":%s}`, digestOf(name), name, strings.Repeat("a", 40), trail, asJSON(children)))
 }
 
-// runImages reports images of a container runtime by their names.
+// runImages reports that images run in a Docker environment.
 func (s *service) runImages(environment string, names ...string) {
 	s.t.Helper()
 	var artifacts []string
 	for _, name := range names {
 		artifacts = append(artifacts, fmt.Sprintf(`{"digests":{%q:%q},"creationTimestamp":1700000000}`, name, digestOf(name)))
 	}
-	body := s.do(http.MethodPut, "/api/v2"+s.environmentsPath()+"/"+environment+"/report/docker", adminKey, []byte(`{"artifacts":[`+strings.Join(artifacts, ",")+`]}`))
-	if body.status != http.StatusCreated && body.status != http.StatusOK {
-		s.t.Fatalf("the report is answered %d %s", body.status, body.body)
+	got := s.do(http.MethodPut, "/api/v2"+s.environmentsPath()+"/"+environment+"/report/docker", adminKey, []byte(`{"artifacts":[`+strings.Join(artifacts, ",")+`]}`))
+	if got.status != http.StatusCreated && got.status != http.StatusOK {
+		s.t.Fatalf("the report is answered %d %s", got.status, got.body)
 	}
 }
 
@@ -41,7 +41,7 @@ func (s *service) attestImage(flow, trail, name string, compliant bool) {
 		`{"attestation_name":"scan","is_compliant":%t,"artifact_fingerprint":%q}`, compliant, digestOf(name)))
 }
 
-// runningStates are the names and verdicts of what runs.
+// runningStates returns the names and verdicts of the running artifacts.
 func (s *service) runningStates(environment string) string {
 	s.t.Helper()
 	var states []string
@@ -61,8 +61,8 @@ func (s *service) wantStates(when, environment, want string) {
 	}
 }
 
-// guardByScan makes flows whose artifacts need a scan, and environments that need compliant trails.
-func (s *service) guardByScan(environments ...string) {
+// requireScans creates flows whose templates require a scan, and environments whose policy requires compliant trails.
+func (s *service) requireScans(environments ...string) {
 	s.t.Helper()
 	for _, flow := range []string{"images", "release"} {
 		s.createFlow(flow, yamlFile("version: 1\ntrail:\n  artifacts:\n    - {name: image, attestations: [{name: scan, type: generic}]}\n"))
@@ -74,10 +74,10 @@ func (s *service) guardByScan(environments ...string) {
 	}
 }
 
-func TestChildFingerprintsAreTheSameArtifact(t *testing.T) {
+func TestChildFingerprintsIdentifyTheSameArtifact(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
-	s.guardByScan("prod", "edge")
+	s.requireScans("prod", "edge")
 	s.reportIndex("images", "build-1", "web", "web/amd64", "web/arm64")
 	s.runImages("prod", "web/amd64")
 	s.wantStates("without a scan", "prod", "web/amd64 false")
@@ -86,7 +86,7 @@ func TestChildFingerprintsAreTheSameArtifact(t *testing.T) {
 	s.wantStates("with a scan", "prod", "web/amd64 true")
 	for _, name := range []string{"web", "web/amd64", "web/arm64"} {
 		if got := lookup(t, s.read("/asserts/"+s.org+"/fingerprint/"+digestOf(name)+"?environment_name=prod"), "compliant"); got != true {
-			t.Errorf("%s is asserted %v", name, got)
+			t.Errorf("%s has the verdict %v", name, got)
 		}
 		artifact := s.read("/artifacts/" + s.org + "/images/fingerprint/" + digestOf(name))
 		if lookup(t, artifact, "fingerprint") != digestOf("web") || asJSON(lookup(t, artifact, "running")) != `[{"environment_name":"prod","snapshot_index":2}]` ||
@@ -105,15 +105,15 @@ func TestChildFingerprintsAreTheSameArtifact(t *testing.T) {
 	if got := s.admit("cluster", review("Pod", pod("", "web@sha256:"+digestOf("web/arm64"), "web@sha256:"+digestOf("web")), false)); !got.Response.Allowed {
 		t.Errorf("admission answers %+v", got)
 	}
-	packed := s.want(http.StatusOK, http.MethodGet, "/trails/"+s.org+"/images/build-1/audit_package", nil).body
-	if got := verifyCompressed(t, packed); len(got.Findings) > 0 || !strings.Contains(string(contentIn(t, packed, "environments.json")), digestOf("web/amd64")) {
-		t.Errorf("the package has the problems %v", got.Findings)
+	archive := s.want(http.StatusOK, http.MethodGet, "/trails/"+s.org+"/images/build-1/audit_package", nil).body
+	if got := verifyCompressed(t, archive); len(got.Findings) > 0 || !strings.Contains(string(contentIn(t, archive, "environments.json")), digestOf("web/amd64")) {
+		t.Errorf("the package has the findings %v", got.Findings)
 	}
 	s.runImages("prod", "web/amd64", "web/arm64")
 	if got := asJSON(lookup(t, s.read("/artifacts/"+s.org+"/images/fingerprint/"+digestOf("web")), "running")); got != `[{"environment_name":"prod","snapshot_index":3}]` {
-		t.Errorf("on two platforms it runs in %s", got)
+		t.Errorf("on two platforms, it is shown as running in %s", got)
 	}
-	// A failing scan in a flow that was told of no children concerns what runs as one.
+	// A failing scan in another flow counts for the running children, though that flow has no record of them.
 	s.reportArtifact("release", "r-1", "image", digestOf("web"), strings.Repeat("a", 40))
 	s.attestImage("release", "r-1", "web", false)
 	s.runImages("prod", "web/amd64", "web/arm64")
@@ -124,10 +124,10 @@ func TestChildFingerprintsAreTheSameArtifact(t *testing.T) {
 	s.wantStates("allowed by the fingerprint of the artifact", "edge", "web/arm64 true")
 }
 
-func TestChildrenThatRunAlreadyBecomeKnown(t *testing.T) {
+func TestRunningChildrenAreRecognizedWhenTheirIndexIsReported(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
-	s.guardByScan("prod")
+	s.requireScans("prod")
 	s.runImages("prod", "api/amd64")
 	s.wantStates("unknown", "prod", "api/amd64 false")
 	s.reportIndex("images", "build-1", "api")
@@ -140,7 +140,7 @@ func TestChildrenThatRunAlreadyBecomeKnown(t *testing.T) {
 	if got := asJSON(lookup(t, s.read("/artifacts/"+s.org+"/images/fingerprint/"+digestOf("api")), "child_fingerprints")); got != asJSON([]string{digestOf("api/amd64")}) {
 		t.Errorf("the children are %s", got)
 	}
-	// What a flow knows itself counts, and not what it is a child of.
+	// If a flow has reported the child itself, that artifact counts instead of its index.
 	s.reportArtifact("release", "r-1", "image", digestOf("api/amd64"), strings.Repeat("b", 40))
 	s.runImages("prod", "api/amd64")
 	s.wantStates("reported itself", "prod", "api/amd64 false")
@@ -149,7 +149,7 @@ func TestChildrenThatRunAlreadyBecomeKnown(t *testing.T) {
 	s.wantStates("attested itself", "prod", "api/amd64 true")
 }
 
-func TestWrongChildFingerprintsAreNamed(t *testing.T) {
+func TestInvalidChildFingerprintsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createFlow("images")

@@ -6,9 +6,8 @@ import (
 	"testing"
 )
 
-// The fields that the public command-line client reads of each resource
-// (docs/semantics.md 16.3). A name with a `?` may be absent.
-// Kinds are those of JSON; `|null` lets null through.
+// clientFields are the members that the public command-line client reads of each resource (docs/semantics.md 16.3),
+// with their JSON types, which are separated by |. A member with a ? may be absent.
 var clientFields = map[string][]string{
 	"trail": {
 		"name string", "description string", "compliance_state string", "last_modified_at number", "origin_url? string|null",
@@ -118,8 +117,8 @@ var clientFields = map[string][]string{
 	},
 }
 
-// clientReads fails unless the value has what the client reads of a resource, in
-// the kinds that it can decode.
+// clientReads fails the test unless a value has the members that the client reads of a resource, in types that it can
+// decode.
 func clientReads(t *testing.T, resource string, value any) {
 	t.Helper()
 	members, ok := value.(map[string]any)
@@ -132,20 +131,19 @@ func clientReads(t *testing.T, resource string, value any) {
 		t.Fatalf("no field table for %s", resource)
 	}
 	for _, line := range table {
-		field, kinds, _ := strings.Cut(line, " ")
+		field, types, _ := strings.Cut(line, " ")
 		field, optional := strings.CutSuffix(field, "?")
-		member, there := members[field]
+		member, present := members[field]
 		switch {
-		case !there && !optional:
+		case !present && !optional:
 			t.Errorf("%s: %s is absent: %s", resource, field, asJSON(value))
-		case there && !slices.Contains(strings.Split(kinds, "|"), jsonType(member)):
-			t.Errorf("%s: %s is %s, not %s", resource, field, jsonType(member), kinds)
+		case present && !slices.Contains(strings.Split(types, "|"), jsonType(member)):
+			t.Errorf("%s: %s is %s, not %s", resource, field, jsonType(member), types)
 		}
 	}
 }
 
-// clientReadsEach is clientReads for the items of a list, of which there must be
-// some.
+// clientReadsEach is clientReads for the items of a list, which must not be empty.
 func clientReadsEach(t *testing.T, resource string, list any) []any {
 	t.Helper()
 	items, ok := list.([]any)
@@ -158,7 +156,7 @@ func clientReadsEach(t *testing.T, resource string, list any) []any {
 	return items
 }
 
-// clientReadsTrail checks everything the client prints of a trail.
+// clientReadsTrail is clientReads for a trail and its parts.
 func clientReadsTrail(t *testing.T, trail any) {
 	t.Helper()
 	clientReads(t, "trail", trail)

@@ -14,7 +14,7 @@ import (
 
 const controlsText = "String should not have control characters other than tab and newline [input: "
 
-// plainTexts are operations with a place for a text, written as %s, and the location of that text.
+// plainTexts returns operations with a text, %s in the body, and the location of the text in errors.
 func (s *service) plainTexts() map[string]struct{ method, path, key, body, at string } {
 	fingerprint := evidence.HashAPIKey("web")
 	return map[string]struct{ method, path, key, body, at string }{
@@ -39,7 +39,7 @@ func (s *service) plainTexts() map[string]struct{ method, path, key, body, at st
 	}
 }
 
-func TestControlCharactersAreRefusedWherePeopleWrite(t *testing.T) {
+func TestControlCharactersAreRefusedInPlainTexts(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	for name, row := range s.plainTexts() {
@@ -49,7 +49,7 @@ func TestControlCharactersAreRefusedWherePeopleWrite(t *testing.T) {
 				got := s.do(row.method, "/api/v2"+row.path, row.key, fmt.Appendf(nil, row.body, asJSON(bad)))
 				_, errors := got.problem(t)
 				text := errors[row.at]
-				if row.at == "" { // the location has the label
+				if row.at == "" { // the location contains the label
 					text = strings.Join(slices.Collect(maps.Values(errors)), "")
 				}
 				if got.status != http.StatusBadRequest || !strings.HasPrefix(text, controlsText) {
@@ -60,7 +60,7 @@ func TestControlCharactersAreRefusedWherePeopleWrite(t *testing.T) {
 	}
 }
 
-func TestTextsThatToolsSendAlongAreKeptAsTheyAre(t *testing.T) {
+func TestTextsOfToolsAreKeptUnchanged(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.reportFile("build", "web")
@@ -81,7 +81,7 @@ func TestTextsThatToolsSendAlongAreKeptAsTheyAre(t *testing.T) {
 	}
 }
 
-// TestTextsOfPeopleAreKnown lists the texts of all bodies, so that a new one is held to the rule or is here.
+// TestTextsOfPeopleAreKnown checks that the texts in all request bodies are plain texts or exempt here.
 func TestTextsOfPeopleAreKnown(t *testing.T) {
 	t.Parallel()
 	s := share(t)
@@ -101,11 +101,11 @@ func TestTextsOfPeopleAreKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	exempt := map[string]bool{
-		// Tools send them along.
+		// Tools write these texts.
 		"RepoInfoPostInput.description": true, "LaunchDarklyWebhookInput.name": true, "LaunchDarklyWebhookInput.description": true,
-		// The operation checks it.
+		// The operation checks this name.
 		"OrganizationPostInput.name": true,
-		// They name what exists.
+		// These are names of existing resources.
 		"JoinPhysicalToLogicalPutInput.physical_env_name": true, "CustomAttestationPostInput.type_name": true,
 		"EvaluatePolicyInput.environment_name": true, "EvaluatePolicyInput.policy_name": true, "NamedPolicyPutInput.name": true,
 	}
@@ -126,6 +126,6 @@ func TestTextsOfPeopleAreKnown(t *testing.T) {
 		}
 	}
 	if checked < 15 {
-		t.Errorf("only %d texts were found", checked)
+		t.Errorf("only %d texts were checked", checked)
 	}
 }

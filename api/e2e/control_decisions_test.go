@@ -7,21 +7,21 @@ import (
 	"testing"
 )
 
-// decide records a decision in a trail of a flow. Further members begin with a comma.
+// decide records a decision in a trail of a flow. more is empty or further members, each after a comma.
 func (s *service) decide(flow, trail, name, control string, compliant bool, more string, files ...part) {
 	s.t.Helper()
 	s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.org+"/"+flow+"/trail/"+trail+"/system", fmt.Sprintf(
 		`{"attestation_name":%q,"type_name":"decision","control":%q,"attestation_data":{"is_compliant":%t}%s}`, name, control, compliant, more), files...)
 }
 
-// listDecisions reads a page of the decisions on a control.
+// listDecisions returns a page of the decisions on a control.
 func (s *service) listDecisions(control, query string) []any {
 	s.t.Helper()
 	list := s.read(s.controlsPath() + "/" + control + "/decisions" + query)
 	clientReads(s.t, "control_decisions", list)
 	decisions := lookup(s.t, list, "decisions").([]any)
-	for _, one := range decisions {
-		clientReads(s.t, "control_decision", one)
+	for _, decision := range decisions {
+		clientReads(s.t, "control_decision", decision)
 	}
 	return decisions
 }
@@ -73,17 +73,17 @@ func TestDecisionIsShownWithItsTargetAndItsEvidence(t *testing.T) {
 	file := lookup(t, ofArtifact, "evidence_files", 0)
 	address := strings.TrimPrefix(lookup(t, file, "download_url").(string), s.URL+"/api/v2")
 	if got := s.want(http.StatusOK, http.MethodGet, address, nil); string(got.body) != "content" || lookup(t, file, "filename") != "evidence.txt" {
-		t.Errorf("%s leads to %s", asJSON(file), got.body)
+		t.Errorf("the file %s is answered %s", asJSON(file), got.body)
 	}
 	for i, want := range []string{`null null`, `null "app"`} {
-		one := decisions[i+1]
-		if got := asJSON(lookup(t, one, "artifact_fingerprint")) + " " + asJSON(lookup(t, one, "artifact_name")); got != want || len(lookup(t, one, "evidence_files").([]any)) != 0 {
-			t.Errorf("decision %d is about %s: %s", i+1, got, asJSON(one))
+		decision := decisions[i+1]
+		if got := asJSON(lookup(t, decision, "artifact_fingerprint")) + " " + asJSON(lookup(t, decision, "artifact_name")); got != want || len(lookup(t, decision, "evidence_files").([]any)) != 0 {
+			t.Errorf("decision %d is about %s: %s", i+1, got, asJSON(decision))
 		}
 	}
 	id := lookup(t, ofArtifact, "id").(string)
 	if alone := s.read(s.controlsPath() + "/C-1/decisions/" + id); asJSON(alone) != asJSON(ofArtifact) {
-		t.Errorf("alone it is %s", asJSON(alone))
+		t.Errorf("the single decision is %s", asJSON(alone))
 	}
 	s.createControl("C-2")
 	s.wantError(http.StatusNotFound, "Decision '"+id+"' does not exist for control 'C-2'", http.MethodGet, s.controlsPath()+"/C-2/decisions/"+id, "")
@@ -123,18 +123,18 @@ func TestDecisionsAreFiltered(t *testing.T) {
 	wantProblem(t, s.do(http.MethodGet, path, adminKey, nil), http.StatusBadRequest, validationMessage, map[string]string{"query.flow_id": tooManyTexts})
 }
 
-// tooManyTexts is the finding on 1001 times the text a, where 1000 texts are allowed.
+// tooManyTexts is the error for a list of 1001 times the text a where 1000 items are allowed.
 var tooManyTexts = "List should have at most 1000 items after validation, not 1001 [input: [" + strings.Repeat("'a', ", 39) + "'a',...]"
 
-func TestDecisionsShowTheNameThatAFlowHasNow(t *testing.T) {
+func TestDecisionsShowTheCurrentNameOfTheirFlow(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createControl("C-1")
 	s.decide("build", "t", "d", "C-1", true, "", attachment("e.txt", "content"))
 	s.want(http.StatusOK, http.MethodPut, s.flowsPath()+"/build/rename", []byte(`{"new_name":"assemble"}`))
-	one := s.listDecisions("C-1", "")[0]
-	address := strings.TrimPrefix(lookup(t, one, "evidence_files", 0, "download_url").(string), s.URL+"/api/v2")
-	if got := s.want(http.StatusOK, http.MethodGet, address, nil); lookup(t, one, "flow_name") != "assemble" || string(got.body) != "content" {
-		t.Errorf("the decision is %s", asJSON(one))
+	decision := s.listDecisions("C-1", "")[0]
+	address := strings.TrimPrefix(lookup(t, decision, "evidence_files", 0, "download_url").(string), s.URL+"/api/v2")
+	if got := s.want(http.StatusOK, http.MethodGet, address, nil); lookup(t, decision, "flow_name") != "assemble" || string(got.body) != "content" {
+		t.Errorf("the decision is %s", asJSON(decision))
 	}
 }

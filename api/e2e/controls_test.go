@@ -14,7 +14,7 @@ import (
 
 const betaOffMessage = "Experimental features are not enabled for this organization"
 
-// controlBody is a control as clients decode it.
+// controlBody is a control in an answer.
 type controlBody struct {
 	Identifier          string
 	Name                string
@@ -29,7 +29,6 @@ type controlBody struct {
 
 func (s *service) controlsPath() string { return "/controls/" + s.org }
 
-// createControl creates a control that is named like its identifier.
 func (s *service) createControl(identifier string) {
 	s.t.Helper()
 	s.want(http.StatusCreated, http.MethodPost, s.controlsPath(), fmt.Appendf(nil, `{"identifier":%q,"name":"name of %s"}`, identifier, identifier))
@@ -42,7 +41,7 @@ func (s *service) getControl(identifier string) controlBody {
 	return found
 }
 
-// changeControl sends a request for a control, which must be answered with the control.
+// changeControl sends a request that changes a control and returns the control in its answer.
 func (s *service) changeControl(method, path, body string) controlBody {
 	s.t.Helper()
 	var changed controlBody
@@ -50,13 +49,13 @@ func (s *service) changeControl(method, path, body string) controlBody {
 	return changed
 }
 
-// listControls lists the identifiers of a page of controls.
+// listControls returns the identifiers of the controls on a page.
 func (s *service) listControls(query string) string {
 	s.t.Helper()
 	list := s.read(s.controlsPath() + query)
 	clientReads(s.t, "controls", list)
-	for _, one := range lookup(s.t, list, "controls").([]any) {
-		clientReads(s.t, "control", one)
+	for _, control := range lookup(s.t, list, "controls").([]any) {
+		clientReads(s.t, "control", control)
 	}
 	return column(s.t, lookup(s.t, list, "controls"), "identifier")
 }
@@ -73,18 +72,18 @@ func TestControlIsCreatedAndRead(t *testing.T) {
 		t.Run(sent[:30], func(t *testing.T) {
 			s := s.in(t)
 			got := s.want(http.StatusCreated, http.MethodPost, s.controlsPath(), []byte(sent))
-			var created, asked controlBody
+			var created, requested controlBody
 			got.decode(t, &created)
-			answer{body: []byte(sent)}.decode(t, &asked)
-			read := s.getControl(asked.Identifier)
+			answer{body: []byte(sent)}.decode(t, &requested)
+			read := s.getControl(requested.Identifier)
 			for _, shown := range []controlBody{created, read} {
-				if shown.Identifier != asked.Identifier || shown.Name != asked.Name || shown.Version != 1 || shown.CreatedBy != "administrator" || shown.Archived ||
-					asJSON(shown.Description) != asJSON(asked.Description) || shown.Links == nil || !maps.Equal(shown.Links, asked.Links) ||
+				if shown.Identifier != requested.Identifier || shown.Name != requested.Name || shown.Version != 1 || shown.CreatedBy != "administrator" || shown.Archived ||
+					asJSON(shown.Description) != asJSON(requested.Description) || shown.Links == nil || !maps.Equal(shown.Links, requested.Links) ||
 					shown.Tags == nil || shown.PoliciesReferencing == nil || shown.CreatedAt != created.CreatedAt {
 					t.Errorf("shown %+v", shown)
 				}
 			}
-			clientReads(t, "control", s.read(s.controlsPath()+"/"+asked.Identifier))
+			clientReads(t, "control", s.read(s.controlsPath()+"/"+requested.Identifier))
 		})
 	}
 }
@@ -109,7 +108,7 @@ func TestControlHasAVersionPerChange(t *testing.T) {
 		{"no description", "PUT", "/C-1", `{"description":null}`, 7, `n null 1 false`},
 		{"archive", "POST", "/C-1/archive", `null`, 8, `n null 1 true`},
 		{"archive again", "POST", "/C-1/archive", ``, 8, `n null 1 true`},
-		{"change the archived", "PUT", "/C-1", `{"name":"m"}`, 9, `m null 1 true`},
+		{"change an archived control", "PUT", "/C-1", `{"name":"m"}`, 9, `m null 1 true`},
 		{"unarchive", "POST", "/C-1/unarchive", `null`, 10, `m null 1 false`},
 		{"unarchive again", "POST", "/C-1/unarchive", `null`, 10, `m null 1 false`},
 	} {
@@ -148,17 +147,17 @@ func TestControlHasAVersionPerChange(t *testing.T) {
 	s.want(http.StatusBadRequest, http.MethodGet, s.controlsPath()+"/C-1/versions/first", nil)
 }
 
-func TestIdentifiersOfControlsAreTakenForEver(t *testing.T) {
+func TestIdentifiersOfControlsAreNeverReused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createControl("C-1")
-	taken := func() {
+	wantConflict := func() {
 		s.wantError(http.StatusConflict, "A control with identifier 'C-1' already exists in organization '"+s.org+"'",
 			http.MethodPost, s.controlsPath(), `{"identifier":"C-1","name":"other"}`)
 	}
-	taken()
+	wantConflict()
 	s.changeControl(http.MethodPost, "/C-1/archive", "null")
-	taken()
+	wantConflict()
 	if found := s.getControl("C-1"); found.Name != "name of C-1" || !found.Archived || found.Version != 2 {
 		t.Errorf("the control is %+v", found)
 	}
@@ -208,7 +207,7 @@ func TestControlsAreListed(t *testing.T) {
 	for identifier, tags := range map[string]string{"C-1": `{"team":"web","framework":"finos:sdlc"}`, "C-3": `{"team":"shop"}`, "D-2": `{"team":""}`, "OLD": `{"team":"web"}`} {
 		s.want(http.StatusOK, http.MethodPatch, s.tagsPath()+"/control/"+identifier, []byte(`{"set_tags":`+tags+`}`))
 	}
-	// By name, not by identifier.
+	// Controls are sorted by name, not by identifier.
 	for query, want := range map[string]string{
 		"": "D-2 C-1 C-3", "?sort_direction=desc": "C-3 C-1 D-2", "?archived=true": "OLD", "?archived=false": "D-2 C-1 C-3",
 		"?search=c-": "C-1 C-3", "?search=AUGEN": "D-2", "?search=": "D-2 C-1 C-3", "?search=none": "", "?search=name%20of": "C-1 C-3",
@@ -280,7 +279,7 @@ func TestPoliciesThatReferenceAControlAreListed(t *testing.T) {
 	s.putPolicy(http.StatusOK, `{"name":"prod","description":"still works"}`)
 }
 
-func TestCoverageListsEnvironmentsThatRun(t *testing.T) {
+func TestCoverageListsActivePhysicalEnvironments(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createControl("C-1")
@@ -309,17 +308,17 @@ func TestCoverageListsEnvironmentsThatRun(t *testing.T) {
 func TestControlsNeedTheBetaFeatures(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	asked := 0
+	checked := 0
 	for _, operation := range s.api.operations {
 		if !strings.HasPrefix(operation.path, "/controls/") {
 			continue
 		}
-		asked++
+		checked++
 		path := strings.NewReplacer("{org}", s.public, "{identifier}", "C-1", "{version_number}", "1", "{decision_id}", "x").Replace(operation.path)
 		s.wantError(http.StatusForbidden, betaOffMessage, operation.method, path, `{"identifier":"C-1","name":"n"}`)
 	}
-	if asked != 12 {
-		t.Errorf("there are %d operations on controls", asked)
+	if checked != 12 {
+		t.Errorf("there are %d operations on controls", checked)
 	}
 	s.wantError(http.StatusForbidden, betaOffMessage, http.MethodPatch, "/tags/"+s.public+"/control/C-1", `{}`)
 	s.createControl("C-1")

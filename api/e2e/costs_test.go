@@ -15,20 +15,20 @@ import (
 	"attestry/storage/storagetest"
 )
 
-// costsFile is what scripts/capacity reckons with.
+// costsFile has the costs of operations from which scripts/capacity estimates.
 const costsFile = "../../scripts/costs.tsv"
 
-// measuredColumns are those of costsFile that TestCostsOfOperationsAreThoseOfTheModel measures, behind the name.
+// measuredColumns is the number of columns after the name that TestCostsOfOperationsAreThoseOfTheModel measures.
 const measuredColumns = 3
 
-// alwaysAllowed is by how much each of them may differ, besides half of the value: on a slow machine, more of what the
-// service does every second falls upon each operation.
-var alwaysAllowed = [measuredColumns]float64{10, 3, 1000}
+// tolerance is the difference that is allowed in each column, in addition to half of the value: on a slow machine, each
+// operation's share of the work that the service does every second is larger.
+var tolerance = [measuredColumns]float64{10, 3, 1000}
 
-// repeated is how many operations of each kind are measured: what the service does every second counts little then.
-const repeated = 20
+// repetitions is the number of measured operations of each kind. It makes work that is done every second negligible.
+const repetitions = 20
 
-// reportedPods are 100 pods with an image each. The images of the last ones are of the given version.
+// reportedPods returns a report of 100 pods with an image each: the last ones, replaced, of a version, the others of 0.
 func reportedPods(version, replaced int) string {
 	pods := make([]string, 100)
 	for i := range pods {
@@ -42,8 +42,8 @@ func reportedPods(version, replaced int) string {
 	return `{"type":"K8S","artifacts":[` + strings.Join(pods, ",") + `]}`
 }
 
-// TestCostsOfOperationsAreThoseOfTheModel measures what operations cost the documents, those of the workers and of the
-// transparency log counted, and compares it with costsFile. With ATTESTRY_TEST_UPDATE set it writes the file.
+// TestCostsOfOperationsAreThoseOfTheModel measures the database commands of operations, including those of the workers
+// and of the transparency log, and compares them with costsFile. With ATTESTRY_TEST_UPDATE set it writes the file.
 func TestCostsOfOperationsAreThoseOfTheModel(t *testing.T) {
 	t.Parallel()
 	s, counting := startCounting(t, options{settings: []string{logKeyFile(t)}})
@@ -51,7 +51,7 @@ func TestCostsOfOperationsAreThoseOfTheModel(t *testing.T) {
 	s.storePolicy("provenance", "provenance: {required: true}")
 	s.attach("prod", "provenance")
 	s.setAdmission("prod", `{"mode":"deny"}`)
-	// Of each image, two versions are known.
+	// Each image has two versions.
 	for i := range 100 {
 		for version := range 2 {
 			image := fmt.Sprintf("image-%d-%d", i, version)
@@ -86,7 +86,7 @@ func TestCostsOfOperationsAreThoseOfTheModel(t *testing.T) {
 		for column, got := range measured {
 			was, err := strconv.ParseFloat(row[1+column], 64)
 			s.must(err)
-			if math.Abs(got-was) > alwaysAllowed[column]+was/2 && os.Getenv("ATTESTRY_TEST_UPDATE") == "" {
+			if math.Abs(got-was) > tolerance[column]+was/2 && os.Getenv("ATTESTRY_TEST_UPDATE") == "" {
 				t.Errorf("one %s costs %g %s, the model says %g", row[0], got, rows[0][1+column], was)
 			}
 			row[1+column] = strconv.FormatFloat(math.Round(got*10)/10, 'f', -1, 64)
@@ -102,11 +102,11 @@ func (s *service) costs(counting *storagetest.CountingDocuments, operation func(
 	s.t.Helper()
 	s.awaitLogged(s.org)
 	counting.Reset()
-	for i := range repeated {
+	for i := range repetitions {
 		operation(i)
 	}
 	uncounted := logs.New(counting.Documents, s.Process.Store.Objects)
-	eventually(s.t, "all is in the log", func() bool {
+	eventually(s.t, "everything is in the log", func() bool {
 		waiting, err := uncounted.Pending(s.t.Context(), s.orgID(), 0, 1)
 		s.must(err)
 		log, err := uncounted.Get(s.t.Context(), s.orgID())
@@ -114,7 +114,7 @@ func (s *service) costs(counting *storagetest.CountingDocuments, operation func(
 		return len(waiting) == 0 && log.Signed == log.Tree.Size
 	})
 	costs := counting.Snapshot()
-	return [...]float64{float64(costs.Commands()) / repeated, float64(costs.Writes) / repeated, float64(costs.Bytes) / repeated}
+	return [...]float64{float64(costs.Commands()) / repetitions, float64(costs.Writes) / repetitions, float64(costs.Bytes) / repetitions}
 }
 
 func readCosts(t *testing.T) [][]string {

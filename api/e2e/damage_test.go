@@ -17,7 +17,7 @@ import (
 	"attestry/storage"
 )
 
-// damagedReads is the counter of reads that met damaged content in a store.
+// damagedReads returns the number of reads that have found damaged content in a store.
 func (s *service) damagedReads(store string) float64 {
 	s.t.Helper()
 	families, err := s.Process.Metrics.Gather()
@@ -61,7 +61,7 @@ func TestDamagedEvidenceIsNeverSent(t *testing.T) {
 			t.Run(size+" and "+damage, func(t *testing.T) {
 				s := s.in(t)
 				name := size + "-" + damage
-				// Equal content would share an object.
+				// The name makes the content unique: equal contents share an object.
 				content := name + strings.Repeat("x", n-len(name))
 				s.postAttestation(http.StatusCreated, "t", "generic", strings.Replace(genericData, "check", name, 1), attachment("a", content))
 				address := s.evidencePath("t", name)
@@ -107,13 +107,13 @@ func TestLostEmptyEvidenceIsNotSent(t *testing.T) {
 	}
 }
 
-// objectFile is the path of the file in which the embedded engine keeps an object.
+// objectFile returns the path of the file in which the embedded engine stores an object.
 func (s *service) objectFile(sum string) string {
 	s.t.Helper()
 	return filepath.Join(s.Process.Settings.Stores.Objects.Path, storage.ObjectKey(s.orgID(), sum))
 }
 
-// alteringDocuments changes every document of a collection that is read.
+// alteringDocuments changes the body of each document that is read from a collection.
 type alteringDocuments struct {
 	storage.Documents
 	collection string
@@ -149,17 +149,17 @@ func TestAlteredSnapshotIsNotShown(t *testing.T) {
 			return bytes.Replace(body, []byte("trusted"), []byte("altered"), 1)
 		}}
 	}
-	s.restart(func() {}) // so that nothing of the snapshot is in memory
+	s.restart(func() {}) // clears the caches
 	got := s.want(http.StatusBadGateway, http.MethodGet, "/snapshots/"+s.org+"/host/-1", nil)
 	if message, _ := got.problem(t); !strings.HasPrefix(message, "The stored document ") || !strings.HasSuffix(message, " of chunks is damaged") {
 		t.Errorf("answered %s", got.body)
 	}
 	if s.damagedReads("database") != 1 {
-		t.Error("it is not counted")
+		t.Error("the damaged read is not counted")
 	}
 }
 
-// runOn runs a service on the embedded engines in a directory, and ends it.
+// runOn starts a service on the embedded engines in a directory, calls f, and stops it.
 func runOn(t *testing.T, data string, f func(s *service)) error {
 	t.Helper()
 	s, err := launch(t.Context(), options{data: data, withoutWorker: true})
@@ -179,17 +179,17 @@ func largestTable(t *testing.T, folder string) (path string, content []byte) {
 		t.Fatal(err)
 	}
 	for _, entry := range entries {
-		one := filepath.Join(folder, entry.Name())
-		if read, err := os.ReadFile(one); err == nil && filepath.Ext(one) == ".sst" && len(read) > len(content) {
-			path, content = one, read
+		file := filepath.Join(folder, entry.Name())
+		if read, err := os.ReadFile(file); err == nil && filepath.Ext(file) == ".sst" && len(read) > len(content) {
+			path, content = file, read
 		}
 	}
 	return path, content
 }
 
-// TestDamagedTableIsNotShown alters one of three large attestations in the table that has them. Each is alone
-// in its block, except for the first and the last one: at the start nothing reads the second.
-func TestDamagedTableIsNotShown(t *testing.T) {
+// TestAttestationInADamagedTableIsNotShown alters one of three large attestations in their table. The second has a
+// block of its own, which nothing reads at the start.
+func TestAttestationInADamagedTableIsNotShown(t *testing.T) {
 	t.Parallel()
 	skipOnRealEngines(t)
 	data, source := t.TempDir(), rand.NewChaCha8([32]byte{1})
@@ -206,7 +206,7 @@ func TestDamagedTableIsNotShown(t *testing.T) {
 			sent[address] = bytes.ReplaceAll(s.requestRange(http.MethodGet, address, "").body, []byte(s.URL), nil)
 		}
 	})
-	// The second start moves what is in the log into a table.
+	// The second start moves the content of the write-ahead log into a table.
 	if err := errors.Join(err, runOn(t, data, func(*service) {})); err != nil {
 		t.Fatal(err)
 	}

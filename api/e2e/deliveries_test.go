@@ -28,7 +28,7 @@ type shownDelivery struct {
 	} `json:"attempts"`
 }
 
-// deliveries are those of an action, which fit on a page.
+// deliveries returns the deliveries of an action. They must fit on one page.
 func (s *service) deliveries(action int) []shownDelivery {
 	s.t.Helper()
 	var page struct {
@@ -38,7 +38,7 @@ func (s *service) deliveries(action int) []shownDelivery {
 	return page.Data
 }
 
-// secrets rotates the signing secrets of all webhooks of an action and returns them by path.
+// signingSecrets rotates the signing secrets of all webhooks of an action and returns them by path.
 func (s *service) signingSecrets(action int) map[string]string {
 	s.t.Helper()
 	var shown struct {
@@ -55,24 +55,24 @@ func (s *service) signingSecrets(action int) map[string]string {
 		if target.Type != "WEBHOOK" {
 			continue
 		}
-		var made struct {
+		var rotated struct {
 			Secret string `json:"secret"`
 		}
-		s.want(http.StatusOK, http.MethodPost, path+"/targets/"+target.ID+"/secret", nil).decode(s.t, &made)
-		secrets[target.Webhook[strings.LastIndex(target.Webhook, "/"):]] = made.Secret
+		s.want(http.StatusOK, http.MethodPost, path+"/targets/"+target.ID+"/secret", nil).decode(s.t, &rotated)
+		secrets[target.Webhook[strings.LastIndex(target.Webhook, "/"):]] = rotated.Secret
 	}
 	return secrets
 }
 
-// awaitDelivered waits until all deliveries of an action have succeeded, and returns them.
+// awaitDelivered waits until a number of deliveries of an action have succeeded and returns all its deliveries.
 func (s *service) awaitDelivered(action, number int) []shownDelivery {
 	s.t.Helper()
 	var all []shownDelivery
 	eventually(s.t, "all deliveries succeed", func() bool {
 		all = s.deliveries(action)
 		delivered := 0
-		for _, one := range all {
-			if one.State == "delivered" {
+		for _, delivery := range all {
+			if delivery.State == "delivered" {
 				delivered++
 			}
 		}
@@ -81,9 +81,9 @@ func (s *service) awaitDelivered(action, number int) []shownDelivery {
 	return all
 }
 
-// TestTargetsAreToldOnceThoughTheirWorkerIsKilled kills the worker while it sends: the next one
-// tells whom it has not told.
-func TestTargetsAreToldOnceThoughTheirWorkerIsKilled(t *testing.T) {
+// TestTargetsAreNotifiedOnceIfTheirWorkerIsKilled kills a worker while it sends. The next worker sends the remaining
+// deliveries and may repeat those whose result was not stored.
+func TestTargetsAreNotifiedOnceIfTheirWorkerIsKilled(t *testing.T) {
 	t.Parallel()
 	const each = 6
 	r := newReceivers(t)
@@ -99,42 +99,42 @@ func TestTargetsAreToldOnceThoughTheirWorkerIsKilled(t *testing.T) {
 	s.clock.advance(time.Minute)
 	s.startWorker()
 	byTarget := map[string]int{}
-	for _, one := range s.awaitDelivered(1, 3*each) {
-		byTarget[one.Target.ID]++
-		if n := len(one.Attempts); n != 1 || one.Attempts[0].Reason != nil {
-			t.Errorf("delivery %+v", one)
+	for _, delivery := range s.awaitDelivered(1, 3*each) {
+		byTarget[delivery.Target.ID]++
+		if n := len(delivery.Attempts); n != 1 || delivery.Attempts[0].Reason != nil {
+			t.Errorf("delivery %+v", delivery)
 		}
 	}
 	if len(byTarget) != 3*each {
-		t.Errorf("told %v", byTarget)
+		t.Errorf("deliveries by target: %v", byTarget)
 	}
-	for _, place := range webhooks {
-		wantSigned(t, secrets[place], r.at(place))
+	for _, path := range webhooks {
+		wantSigned(t, secrets[path], r.at(path))
 	}
-	for _, place := range append(webhooks, others...) {
-		got := r.at(place)
+	for _, address := range append(webhooks, others...) {
+		got := r.at(address)
 		if len(got) == 0 || len(got) > 2 {
-			t.Errorf("%s got %d messages", place, len(got))
+			t.Errorf("%s got %d messages", address, len(got))
 		}
 	}
 }
 
-// wantSigned checks messages to a webhook: all have one id and are signed with the secret.
+// wantSigned checks that all messages to a webhook have the same id and are signed with the secret.
 func wantSigned(t *testing.T, secret string, messages []received) {
 	t.Helper()
 	verifier, err := standardwebhooks.NewWebhook(secret)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, one := range messages {
-		if err := verifier.VerifyIgnoringTimestamp(one.body, one.header); err != nil {
+	for _, message := range messages {
+		if err := verifier.VerifyIgnoringTimestamp(message.body, message.header); err != nil {
 			t.Error(err)
 		}
-		if one.header.Get("webhook-id") != messages[0].header.Get("webhook-id") {
-			t.Errorf("the ids are %q and %q", one.header.Get("webhook-id"), messages[0].header.Get("webhook-id"))
+		if message.header.Get("webhook-id") != messages[0].header.Get("webhook-id") {
+			t.Errorf("the ids are %q and %q", message.header.Get("webhook-id"), messages[0].header.Get("webhook-id"))
 		}
-		if !strings.Contains(string(one.body), `"event_type":"ARTIFACT_STARTED"`) {
-			t.Errorf("sent %s", one.body)
+		if !strings.Contains(string(message.body), `"event_type":"ARTIFACT_STARTED"`) {
+			t.Errorf("sent %s", message.body)
 		}
 	}
 }
@@ -151,15 +151,15 @@ func TestFailedDeliveriesAreShownAndCanBeRepeated(t *testing.T) {
 	eventually(t, "each target is tried", func() bool {
 		all = s.deliveries(1)
 		tried := 0
-		for _, one := range all {
-			tried += min(1, len(one.Attempts))
+		for _, delivery := range all {
+			tried += min(1, len(delivery.Attempts))
 		}
 		return tried == 3
 	})
 	reasons := map[string]string{}
-	for _, one := range all {
-		if reason := one.Attempts[0].Reason; reason != nil {
-			reasons[one.ID] = *reason
+	for _, delivery := range all {
+		if reason := delivery.Attempts[0].Reason; reason != nil {
+			reasons[delivery.ID] = *reason
 		}
 	}
 	if len(reasons) != 2 {
@@ -171,19 +171,19 @@ func TestFailedDeliveriesAreShownAndCanBeRepeated(t *testing.T) {
 		}
 		s.want(http.StatusOK, http.MethodPost, s.orgActionsPath()+"/1/deliveries/"+id+"/redeliver", nil)
 	}
-	eventually(t, "failed ones are tried again", func() bool {
-		again := 0
-		for _, one := range s.deliveries(1) {
-			again += len(one.Attempts)
+	eventually(t, "the failed deliveries are tried again", func() bool {
+		attempts := 0
+		for _, delivery := range s.deliveries(1) {
+			attempts += len(delivery.Attempts)
 		}
-		return again >= 5
+		return attempts >= 5
 	})
 	if got := r.at("/chat"); len(got) != 1 || !strings.Contains(string(got[0].body), "backend") {
 		t.Errorf("the chat got %s", got)
 	}
 }
 
-func TestTargetThatIsGoneIsToldNoMoreAndSaysWhy(t *testing.T) {
+func TestTargetIsSwitchedOffWithAReasonWhenItsWebhookIsGone(t *testing.T) {
 	t.Parallel()
 	r := newReceivers(t)
 	s := start(t, options{settings: r.settings()})

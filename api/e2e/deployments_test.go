@@ -13,11 +13,11 @@ import (
 	"attestry/evidence"
 )
 
-// commitOf is a commit made up from the name of an artifact.
+// commitOf returns an invented commit SHA for the name of an artifact.
 func commitOf(name string) string { return evidence.HashAPIKey("commit of " + name)[:40] }
 
-// reportBuild reports the artifact that serverReport reports under a name to a flow, built
-// an hour ago from a repository at GitHub.
+// reportBuild reports to a flow the artifact that serverReport reports under a name. Its commit is an hour old and in a
+// repository at GitHub.
 func (s *service) reportBuild(organization, flow, slot, name, repo, id string) {
 	s.t.Helper()
 	s.reportBuildFrom(organization, flow, slot, name,
@@ -34,19 +34,19 @@ func (s *service) reportBuildFrom(organization, flow, slot, name, info, repo str
 		evidence.HashAPIKey(name), name, address, commit, "trail-of-"+name, slot, commit, committed, address, info))
 }
 
-// repoID is the internal id of a repository by its id at the provider.
+// repoID returns the internal id of a repository with an id at its provider.
 func (s *service) repoID(organization, id string) string {
 	s.t.Helper()
 	return lookup(s.t, s.listRepos(organization, "?repo_id="+id), 0, "id").(string)
 }
 
-// listDeployments lists the deployments of a page as artifact@environment#snapshot.
+// listDeployments returns the deployments of a page as artifact@environment#snapshot.
 func (s *service) listDeployments(path string) string {
 	s.t.Helper()
 	words := []string{}
-	for _, one := range lookup(s.t, s.read(path), "deployments").([]any) {
-		name := strings.TrimPrefix(lookup(s.t, one, "artifact_name").(string), "/opt/")
-		words = append(words, fmt.Sprintf("%s@%s#%v", name, lookup(s.t, one, "env_name"), lookup(s.t, one, "snapshot_index")))
+	for _, deployment := range lookup(s.t, s.read(path), "deployments").([]any) {
+		name := strings.TrimPrefix(lookup(s.t, deployment, "artifact_name").(string), "/opt/")
+		words = append(words, fmt.Sprintf("%s@%s#%v", name, lookup(s.t, deployment, "env_name"), lookup(s.t, deployment, "snapshot_index")))
 	}
 	return strings.Join(words, " ")
 }
@@ -67,13 +67,13 @@ func (s *service) wantTotals(path string, page, size, pages, count float64) {
 	}
 }
 
-// followLink reads what a link of an answer leads to.
+// followLink reads the resource at a link in an answer.
 func (s *service) followLink(value any, path ...any) any {
 	s.t.Helper()
 	return s.read(strings.TrimPrefix(lookup(s.t, value, path...).(string), s.URL+"/api/v2"))
 }
 
-// deployAndRollBack deploys three builds one after the other, and then the second again.
+// deployAndRollBack deploys three builds in turn and then the second again.
 func (s *service) deployAndRollBack() {
 	s.t.Helper()
 	s.createEnvironment("prod", evidence.Server)
@@ -84,7 +84,7 @@ func (s *service) deployAndRollBack() {
 	s.reportServer("prod", "web-2")
 }
 
-func TestDeploymentsAreListedNewestFirstAndARollbackIsOne(t *testing.T) {
+func TestDeploymentsAndRollbacksAreListedNewestFirst(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.deployAndRollBack()
@@ -92,14 +92,14 @@ func TestDeploymentsAreListedNewestFirstAndARollbackIsOne(t *testing.T) {
 	s.wantDeployments("/deployments/"+s.org, "web-2@prod#4 web-3@prod#3 web-2@prod#2 web-1@prod#1")
 	s.wantTotals("/deployments/"+s.org, 1, 15, 1, 4)
 	for i, before := range []string{"web-3 3", "web-2 2", "web-1 1", ""} {
-		one := lookup(t, page, "deployments", i)
-		replaced := lookup(t, one, "replaced_artifact")
-		if lookup(t, one, "is_rollback") != (i == 0) {
-			t.Errorf("deployment %d is shown as %s", i, asJSON(one))
+		deployment := lookup(t, page, "deployments", i)
+		replaced := lookup(t, deployment, "replaced_artifact")
+		if lookup(t, deployment, "is_rollback") != (i == 0) {
+			t.Errorf("deployment %d is shown as %s", i, asJSON(deployment))
 		}
 		if before == "" {
-			if replaced != nil || lookup(t, one, "diff_url") != nil {
-				t.Errorf("the first deployment replaced %s", asJSON(one))
+			if replaced != nil || lookup(t, deployment, "diff_url") != nil {
+				t.Errorf("the first deployment replaced %s", asJSON(deployment))
 			}
 			continue
 		}
@@ -110,27 +110,27 @@ func TestDeploymentsAreListedNewestFirstAndARollbackIsOne(t *testing.T) {
 			lookup(t, replaced, "snapshot_index") != index || lookup(t, replaced, "artifact", "git_commit") != commitOf(name) {
 			t.Errorf("deployment %d replaced %s, want %s", i, asJSON(replaced), before)
 		}
-		now := strings.TrimPrefix(lookup(t, one, "artifact_name").(string), "/opt/")
-		if diff := "https://github.com/acme/web/compare/" + commitOf(name) + "..." + commitOf(now); lookup(t, one, "diff_url") != diff {
-			t.Errorf("deployment %d differs by %v, want %s", i, lookup(t, one, "diff_url"), diff)
+		now := strings.TrimPrefix(lookup(t, deployment, "artifact_name").(string), "/opt/")
+		if diff := "https://github.com/acme/web/compare/" + commitOf(name) + "..." + commitOf(now); lookup(t, deployment, "diff_url") != diff {
+			t.Errorf("deployment %d differs by %v, want %s", i, lookup(t, deployment, "diff_url"), diff)
 		}
 	}
 }
 
-func TestARestartAndTheWayForwardAgainAreNoRollbacks(t *testing.T) {
+func TestRestartAndRollForwardAreNotRollbacks(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.deployAndRollBack()
 	s.reportServer("prod")
-	s.reportServer("prod", "web-2") // the artifact that was rolled back to is still the last one
+	s.reportServer("prod", "web-2") // the last deployed artifact again
 	s.reportServer("prod", "web-3")
 	page := s.read("/deployments/" + s.org)
 	want := "web-3@prod#7 false, web-2@prod#6 false, web-2@prod#4 true, web-3@prod#3 false"
 	var got []string
 	for i := range 4 {
-		one := lookup(t, page, "deployments", i)
-		name := strings.TrimPrefix(lookup(t, one, "artifact_name").(string), "/opt/")
-		got = append(got, fmt.Sprint(name, "@prod#", lookup(t, one, "snapshot_index"), " ", lookup(t, one, "is_rollback")))
+		deployment := lookup(t, page, "deployments", i)
+		name := strings.TrimPrefix(lookup(t, deployment, "artifact_name").(string), "/opt/")
+		got = append(got, fmt.Sprint(name, "@prod#", lookup(t, deployment, "snapshot_index"), " ", lookup(t, deployment, "is_rollback")))
 	}
 	if have := strings.Join(got, ", "); have != want {
 		t.Errorf("got %s, want %s", have, want)
@@ -144,10 +144,10 @@ func TestDeploymentShowsProvenance(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.deployAndRollBack()
-	one := s.read("/deployments/" + s.org + "/prod/" + evidence.HashAPIKey("web-1"))
-	assertKeys(t, "a deployment", one.(map[string]any), "fingerprint", "deployed_at", "artifact_name", "env_name", "snapshot_index",
+	deployment := s.read("/deployments/" + s.org + "/prod/" + evidence.HashAPIKey("web-1"))
+	assertKeys(t, "a deployment", deployment.(map[string]any), "fingerprint", "deployed_at", "artifact_name", "env_name", "snapshot_index",
 		"artifact", "replaced_artifact", "diff_url", "lead_time_seconds", "is_rollback", "_links")
-	artifact := lookup(t, one, "artifact")
+	artifact := lookup(t, deployment, "artifact")
 	for member, want := range map[string]any{
 		"flow_name": "web-ci", "trail_name": "trail-of-web-1", "template_reference_name": "web", "git_commit": commitOf("web-1"),
 	} {
@@ -157,21 +157,21 @@ func TestDeploymentShowsProvenance(t *testing.T) {
 	}
 	if lookup(t, artifact, "repo_info", "name") != "acme/web" || lookup(t, artifact, "repo_info", "repo_id") != "1" ||
 		lookup(t, artifact, "git_commit_info", "branch") != "main" {
-		t.Errorf("comes from %s", asJSON(artifact))
+		t.Errorf("the artifact is %s", asJSON(artifact))
 	}
 	committed := lookup(t, artifact, "git_commit_info", "timestamp").(float64)
-	deployed := lookup(t, one, "deployed_at").(float64)
-	if lead := lookup(t, one, "lead_time_seconds").(float64); lead < 3600 || lead > 3700 || evidence.RoundSeconds(deployed-committed) != lead {
+	deployed := lookup(t, deployment, "deployed_at").(float64)
+	if lead := lookup(t, deployment, "lead_time_seconds").(float64); lead < 3600 || lead > 3700 || evidence.RoundSeconds(deployed-committed) != lead {
 		t.Errorf("lead time %v, deployed at %f, committed at %f", lead, deployed, committed)
 	}
-	if lookup(t, one, "_links", "html", "href") != s.URL+"/"+s.org+"/environments/prod/snapshots/1" {
-		t.Errorf("links %s", asJSON(lookup(t, one, "_links")))
+	if lookup(t, deployment, "_links", "html", "href") != s.URL+"/"+s.org+"/environments/prod/snapshots/1" {
+		t.Errorf("links %s", asJSON(lookup(t, deployment, "_links")))
 	}
-	if again := s.followLink(one, "_links", "self", "href"); !reflect.DeepEqual(again, one) {
-		t.Errorf("its own link leads to %s", asJSON(again))
+	if again := s.followLink(deployment, "_links", "self", "href"); !reflect.DeepEqual(again, deployment) {
+		t.Errorf("its self link shows %s", asJSON(again))
 	}
-	if lookup(t, s.followLink(one, "_links", "environment", "href"), "name") != "prod" {
-		t.Errorf("links %s", asJSON(lookup(t, one, "_links")))
+	if lookup(t, s.followLink(deployment, "_links", "environment", "href"), "name") != "prod" {
+		t.Errorf("links %s", asJSON(lookup(t, deployment, "_links")))
 	}
 }
 
@@ -195,7 +195,7 @@ func TestLastDeploymentIsReadByEnvironmentAndFingerprint(t *testing.T) {
 		})
 	}
 	for name, fingerprint := range map[string]string{
-		"of another artifact": evidence.HashAPIKey("web-9"), "beginning of a fingerprint": fingerprint[:40], "one letter": "x", "escaped": "%23",
+		"of another artifact": evidence.HashAPIKey("web-9"), "prefix of a fingerprint": fingerprint[:40], "one letter": "x", "escaped": "%23",
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := s.in(t)
@@ -223,8 +223,8 @@ func TestDeploymentsAreFilteredByTime(t *testing.T) {
 	path := "/deployments/" + s.org
 	s.wantDeployments(path, "new@prod#2")
 	times := []float64{}
-	for _, one := range lookup(t, s.read(path+"?start_ts=0"), "deployments").([]any) {
-		times = append(times, lookup(t, one, "deployed_at").(float64))
+	for _, deployment := range lookup(t, s.read(path+"?start_ts=0"), "deployments").([]any) {
+		times = append(times, lookup(t, deployment, "deployed_at").(float64))
 	}
 	if len(times) != 2 {
 		t.Fatalf("deployed at %v", times)
@@ -232,15 +232,15 @@ func TestDeploymentsAreFilteredByTime(t *testing.T) {
 	newer, older := times[0], times[1]
 	const fourWeeks = 28 * 24 * 3600
 	for name, c := range map[string]struct{ query, want string }{
-		"both bounds are inside":         {fmt.Sprintf("?start_ts=%f&end_ts=%f", older, newer), "new@prod#2 old@prod#1"},
+		"both bounds are inclusive":      {fmt.Sprintf("?start_ts=%f&end_ts=%f", older, newer), "new@prod#2 old@prod#1"},
 		"start a millisecond later":      {fmt.Sprintf("?start_ts=%f&end_ts=%f", older+0.001, newer), "new@prod#2"},
 		"end a millisecond earlier":      {fmt.Sprintf("?start_ts=%f&end_ts=%f", older, newer-0.001), "old@prod#1"},
 		"end alone":                      {fmt.Sprintf("?end_ts=%f", older), "old@prod#1"},
 		"end four weeks later":           {fmt.Sprintf("?end_ts=%f", older+fourWeeks), "old@prod#1"},
 		"end more than four weeks later": {fmt.Sprintf("?end_ts=%f", older+fourWeeks+0.001), ""},
-		"start behind the end":           {fmt.Sprintf("?start_ts=%f&end_ts=%f", newer, older), ""},
+		"start after the end":            {fmt.Sprintf("?start_ts=%f&end_ts=%f", newer, older), ""},
 		"all of time":                    {"?start_ts=-1e300&end_ts=1e300", "new@prod#2 old@prod#1"},
-		"a moment of an environment":     {fmt.Sprintf("?start_ts=%f&end_ts=%f&env_name=prod", older, older), "old@prod#1"},
+		"equal bounds in an environment": {fmt.Sprintf("?start_ts=%f&end_ts=%f&env_name=prod", older, older), "old@prod#1"},
 	} {
 		t.Run(name, func(t *testing.T) { s.in(t).wantDeployments(path+c.query, c.want) })
 	}
@@ -335,7 +335,7 @@ func TestDeploymentsAreFilteredByEnvironmentAndRepository(t *testing.T) {
 	s.want(http.StatusBadRequest, http.MethodGet, path+"?env_name=%00", nil)
 }
 
-// sorted puts deployments of one time in order, which have none in the answer.
+// sorted sorts deployments: those of the same time have no fixed order in an answer.
 func sorted(words []string) []string {
 	sorted := slices.Clone(words)
 	slices.Sort(sorted)
@@ -379,7 +379,7 @@ func TestDeploymentOfTwoRepositoriesShowsTheProvenanceOfEach(t *testing.T) {
 			}
 		})
 	}
-	// The list of the organization has it once, with the flow that built it.
+	// The list of the organization has the deployment once, with the flow that built the artifact.
 	all := lookup(t, s.read("/deployments/"+s.org), "deployments").([]any)
 	if len(all) != 1 || lookup(t, all[0], "artifact", "flow_name") != "web-ci" {
 		t.Errorf("listed %s", asJSON(all))
@@ -428,13 +428,13 @@ func TestArtifactWithoutProvenanceIsDeployed(t *testing.T) {
 	s := share(t)
 	s.createEnvironment("prod", evidence.Server)
 	s.reportServer("prod", "intruder")
-	one := s.read("/deployments/" + s.org + "/prod/" + evidence.HashAPIKey("intruder"))
+	deployment := s.read("/deployments/" + s.org + "/prod/" + evidence.HashAPIKey("intruder"))
 	for _, member := range []string{"artifact", "replaced_artifact", "diff_url", "lead_time_seconds"} {
-		if value := lookup(t, one, member); value != nil {
+		if value := lookup(t, deployment, member); value != nil {
 			t.Errorf("%s of an unknown artifact is %v", member, value)
 		}
 	}
-	// Once a flow reports it, it is a deployment of the time at which it began to run.
+	// When a flow reports the artifact later, the deployment keeps the time at which the artifact started.
 	s.reportBuild(s.org, "web-ci", "web", "intruder", "acme/web", "1")
 	s.reportServer("prod", "intruder")
 	for _, path := range []string{"/deployments/" + s.org, "/repos/" + s.org + "/" + s.repoID(s.org, "1") + "/deployments"} {
@@ -442,7 +442,7 @@ func TestArtifactWithoutProvenanceIsDeployed(t *testing.T) {
 			s := s.in(t)
 			found := lookup(t, s.read(path), "deployments").([]any)
 			if len(found) != 1 || lookup(t, found[0], "artifact", "flow_name") != "web-ci" ||
-				lookup(t, found[0], "deployed_at") != lookup(t, one, "deployed_at") || lookup(t, found[0], "snapshot_index") != 1.0 {
+				lookup(t, found[0], "deployed_at") != lookup(t, deployment, "deployed_at") || lookup(t, found[0], "snapshot_index") != 1.0 {
 				t.Errorf("%s", asJSON(found))
 			}
 		})
@@ -471,19 +471,19 @@ func TestDeploymentsOfAnEnvironmentHaveTimesInISO8601(t *testing.T) {
 	s.must(err)
 	escaped, zone := url.QueryEscape, time.FixedZone("", 7200)
 	for name, c := range map[string]struct{ query, want string }{
-		"from a date":            {"?from=2020-01-01", "new@prod#3 mid@prod#2 old@prod#1"},
-		"empty bounds":           {"?from=&to=", "new@prod#3 mid@prod#2"},
-		"to the newest":          {"?to=" + escaped(newest.Format(time.RFC3339Nano)), "new@prod#3 mid@prod#2"},
-		"from the newest":        {"?from=" + escaped(newest.Format(time.RFC3339Nano)), "new@prod#3"},
-		"without a zone":         {"?from=" + newest.Format("2006-01-02T15:04:05.000000"), "new@prod#3"},
-		"from behind the newest": {"?from=" + escaped(newest.Add(time.Millisecond).Format(time.RFC3339Nano)), ""},
-		"in another zone":        {"?from=" + escaped(newest.In(zone).Format(time.RFC3339Nano)), "new@prod#3"},
-		"plus sign not escaped":  {"?from=" + newest.In(zone).Format("2006-01-02T15:04:05.000000-07:00"), "new@prod#3"}, // a blank
-		"to before the newest":   {"?to=" + escaped(newest.Add(-time.Microsecond).Format(time.RFC3339Nano)), "mid@prod#2"},
-		"to a date":              {"?to=" + newest.Add(-24*time.Hour).Format(time.DateOnly), "old@prod#1"},
-		"from behind to":         {"?from=2030-01-01&to=2020-01-01", ""},
-		"second page":            {"?page_size=1&page=2", "mid@prod#2"},
-		"page behind the last":   {"?page=9", ""},
+		"from a date":           {"?from=2020-01-01", "new@prod#3 mid@prod#2 old@prod#1"},
+		"empty bounds":          {"?from=&to=", "new@prod#3 mid@prod#2"},
+		"to the newest":         {"?to=" + escaped(newest.Format(time.RFC3339Nano)), "new@prod#3 mid@prod#2"},
+		"from the newest":       {"?from=" + escaped(newest.Format(time.RFC3339Nano)), "new@prod#3"},
+		"without a zone":        {"?from=" + newest.Format("2006-01-02T15:04:05.000000"), "new@prod#3"},
+		"from after the newest": {"?from=" + escaped(newest.Add(time.Millisecond).Format(time.RFC3339Nano)), ""},
+		"in another zone":       {"?from=" + escaped(newest.In(zone).Format(time.RFC3339Nano)), "new@prod#3"},
+		"plus sign not escaped": {"?from=" + newest.In(zone).Format("2006-01-02T15:04:05.000000-07:00"), "new@prod#3"}, // decoded as a space
+		"to before the newest":  {"?to=" + escaped(newest.Add(-time.Microsecond).Format(time.RFC3339Nano)), "mid@prod#2"},
+		"to a date":             {"?to=" + newest.Add(-24*time.Hour).Format(time.DateOnly), "old@prod#1"},
+		"from after to":         {"?from=2030-01-01&to=2020-01-01", ""},
+		"second page":           {"?page_size=1&page=2", "mid@prod#2"},
+		"page after the last":   {"?page=9", ""},
 	} {
 		t.Run(name, func(t *testing.T) { s.in(t).wantDeployments(path+c.query, c.want) })
 	}
@@ -516,13 +516,13 @@ func TestDeploymentsOfAnEnvironmentHaveTimesInISO8601(t *testing.T) {
 	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, s.environmentsPath()+"/x/deployments", nil), "Environment named 'x' does not exist for organization '"+s.org+"'")
 }
 
-// flowID is the id of a flow.
+// flowID returns the id of a flow.
 func (s *service) flowID(name string) string {
 	s.t.Helper()
 	return lookup(s.t, s.read("/flows/"+s.org+"/"+name), "id").(string)
 }
 
-func TestDeploymentFrequencyListsTheTimesOfAFlow(t *testing.T) {
+func TestDeploymentFrequencyListsTheTimesOfDeployments(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{})
 	s.createEnvironment("prod", evidence.Server)
@@ -535,7 +535,7 @@ func TestDeploymentFrequencyListsTheTimesOfAFlow(t *testing.T) {
 	}
 	s.reportServer("prod", "web-1", "web-2", "db-1")
 	s.reportServer("prod", "web-1", "db-1", "intruder")
-	// The same artifact under another name of the flow is no other deployment.
+	// The same artifact under another name in the template is not another deployment.
 	s.reportBuild(s.org, "web-ci", "image", "web-1", "acme/web", "1")
 	s.reportServer("prod", "web-1", "db-1", "intruder")
 	s.createLogical("all", "prod")
@@ -580,13 +580,13 @@ func TestDeploymentFrequencyListsTheTimesOfAFlow(t *testing.T) {
 	wantMessage(t, s.want(http.StatusNotFound, http.MethodGet, s.environmentsPath()+"/x/deployment_frequency", nil), "Environment named 'x' does not exist for organization '"+s.org+"'")
 }
 
-func TestStatisticsOfARepositoryAreSeriesByEnvironment(t *testing.T) {
+func TestStatisticsOfARepositoryAreGroupedByEnvironment(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("beta", evidence.Server)
 	s.deployAndRollBack()
 	s.createEnvironment("idle", evidence.Server)
-	// Its commit has no time, so there is no lead time.
+	// The commit of web-9 has no time, so its deployment has no lead time.
 	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/web-ci", fmt.Appendf(nil,
 		`{"fingerprint":%q,"filename":"f","build_url":"b","commit_url":"c","git_commit":%q,"trail_name":"t","template_reference_name":"web",
 		"repo_info":{"name":"acme/web","id":"1","url":"https://github.com/acme/web","provider":"github"}}`, evidence.HashAPIKey("web-9"), commitOf("web-9")))
@@ -606,10 +606,10 @@ func TestStatisticsOfARepositoryAreSeriesByEnvironment(t *testing.T) {
 			s := s.in(t)
 			got := s.read(path + query)
 			words := []string{}
-			for _, one := range lookup(t, got, "environments").([]any) {
-				words = append(words, fmt.Sprint(lookup(t, one, "environment_name"), " ", len(lookup(t, one, "deployed_at").([]any))))
-				if lookup(t, one, "environment_id") != s.environmentID(lookup(t, one, "environment_name").(string)) {
-					t.Errorf("%s", asJSON(one))
+			for _, series := range lookup(t, got, "environments").([]any) {
+				words = append(words, fmt.Sprint(lookup(t, series, "environment_name"), " ", len(lookup(t, series, "deployed_at").([]any))))
+				if lookup(t, series, "environment_id") != s.environmentID(lookup(t, series, "environment_name").(string)) {
+					t.Errorf("%s", asJSON(series))
 				}
 			}
 			if line := strings.Join(words, " "); line != want {
@@ -628,14 +628,14 @@ func TestStatisticsOfARepositoryAreSeriesByEnvironment(t *testing.T) {
 	moments, leads := lookup(t, prod, "deployed_at").([]any), lookup(t, prod, "lead_time_seconds").([]any)
 	listed := lookup(t, s.read("/repos/"+s.org+"/"+s.repoID(s.org, "1")+"/deployments?env=prod"), "deployments").([]any)
 	slices.Reverse(listed)
-	for i, one := range listed {
-		if lookup(t, one, "deployed_at") != moments[i] || lookup(t, one, "lead_time_seconds") != leads[i] {
-			t.Errorf("moment %d: %v after %v, listed %s", i, moments[i], leads[i], asJSON(one))
+	for i, deployment := range listed {
+		if lookup(t, deployment, "deployed_at") != moments[i] || lookup(t, deployment, "lead_time_seconds") != leads[i] {
+			t.Errorf("moment %d: %v after %v, listed %s", i, moments[i], leads[i], asJSON(deployment))
 		}
 	}
 }
 
-func TestDeploymentsOfArchivedEnvironmentsStay(t *testing.T) {
+func TestDeploymentsOfArchivedEnvironmentsStayListed(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.deployAndRollBack()
@@ -688,7 +688,7 @@ func TestDeploymentsStayWithinTheirOrganization(t *testing.T) {
 func TestDeploymentAndBuildListsCostTheSameHoweverMany(t *testing.T) {
 	s, counting := startCounting(t, options{})
 	s.createEnvironment("prod", evidence.Server)
-	for _, name := range []string{"web-of-before", "web-0"} { // one that replaced another
+	for _, name := range []string{"web-of-before", "web-0"} { // so that one deployment replaces another
 		s.reportBuild(s.org, "ci-0", "web", name, "acme/web", "1")
 		s.reportServer("prod", name)
 	}
@@ -700,7 +700,7 @@ func TestDeploymentAndBuildListsCostTheSameHoweverMany(t *testing.T) {
 	}
 	commands := func(path string) int {
 		least := -1
-		// Background work takes commands too: the least counts.
+		// Background work sends commands too: the minimum is that of the request.
 		for range 5 {
 			counting.Reset()
 			s.read(path)

@@ -23,7 +23,7 @@ const (
 	objectsFull  = "The object store cannot be written to: the disk is full."
 )
 
-// readinessReasons are the reasons that /readyz gives, by the name of the dependency.
+// readinessReasons returns the reasons in the answer of /readyz, by the name of the dependency.
 func (s *service) readinessReasons() map[string]string {
 	s.t.Helper()
 	recorder := httptest.NewRecorder()
@@ -56,7 +56,7 @@ func TestFullDiskRefusesWritesAndServiceRecoversByItself(t *testing.T) {
 	}
 	disk.Fill()
 
-	// What the database has allocated already still takes some writes.
+	// Some writes still succeed in space that the database has allocated already.
 	acknowledged, got := 1, attest(1)
 	for ; got.status == http.StatusCreated && acknowledged < 500; got = attest(acknowledged) {
 		acknowledged++

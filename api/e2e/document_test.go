@@ -18,8 +18,7 @@ import (
 	"attestry/evidence"
 )
 
-// document is the OpenAPI document that the service describes itself with. Every
-// answer that tests get is validated against it.
+// document is the OpenAPI document that the service serves. All answers to tests are validated against it.
 type document struct {
 	compiler   *jsonschema.Compiler
 	operations []operation
@@ -34,13 +33,13 @@ type operation struct {
 
 const documentURL = "attestry://openapi.json"
 
-// cachedDocument is the document of the first service; that of the others is the same.
+// cachedDocument is the document of the first service. All services have the same document.
 var cachedDocument struct {
 	mu       sync.Mutex
 	document *document
 }
 
-// openAPI returns the document, read from a service when it is first asked for.
+// openAPI returns the document. The first call reads it from a service.
 func openAPI(service string) (*document, error) {
 	cachedDocument.mu.Lock()
 	defer cachedDocument.mu.Unlock()
@@ -88,8 +87,7 @@ func pathPattern(path string) *regexp.Regexp {
 	return regexp.MustCompile("^/api/v2" + pathParameter.ReplaceAllString(regexp.QuoteMeta(path), `[^/]+`) + "$")
 }
 
-// check fails the test when an operation gives an answer that the document does
-// not know.
+// check fails the test if an answer does not match the document. It ignores operations that the document does not have.
 func (d *document) check(t *testing.T, method, path string, status int, body []byte) {
 	t.Helper()
 	path, _, _ = strings.Cut(path, "?")
@@ -100,7 +98,7 @@ func (d *document) check(t *testing.T, method, path string, status int, body []b
 	responses := found.content["responses"].(map[string]any)
 	response, ok := responses[strconv.Itoa(status)].(map[string]any)
 	if !ok {
-		t.Errorf("%s %s: the document knows no status %d", method, found.path, status)
+		t.Errorf("%s %s: the document has no status %d", method, found.path, status)
 		return
 	}
 	described, _ := response["content"].(map[string]any)
@@ -109,7 +107,7 @@ func (d *document) check(t *testing.T, method, path string, status int, body []b
 	}
 }
 
-// operationAt prefers the path with the fewest parameters, as the router does.
+// operationAt returns the operation at a path, or nil. Like the router, it prefers the path with the fewest parameters.
 func (d *document) operationAt(method, path string) *operation {
 	var best *operation
 	for i, o := range d.operations {
@@ -123,11 +121,11 @@ func (d *document) operationAt(method, path string) *operation {
 	return best
 }
 
-// verbatimMembers hold what a client sent, as it sent it.
+// verbatimMembers are the members whose values are returned exactly as a client sent them.
 var verbatimMembers = []string{"user_data", "attestation_data", "annotations", "junit_results", "pull_requests", "sonar_results"}
 
-// checkPrecision fails the test when an answer has a number of more than six decimals:
-// its numbers with decimals are times and spans in seconds.
+// checkPrecision fails the test if a number has more than six decimals: numbers with decimals are times and spans in
+// seconds, which are exact to the microsecond.
 func checkPrecision(t *testing.T, o operation, value any) {
 	t.Helper()
 	switch value := value.(type) {
@@ -160,7 +158,7 @@ func (d *document) validate(t *testing.T, o operation, status int, media string,
 	}
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
 	if err != nil {
-		t.Errorf("%s %s: the answer is no JSON: %s", o.method, o.path, body)
+		t.Errorf("%s %s: the answer is not JSON: %s", o.method, o.path, body)
 		return
 	}
 	checkPrecision(t, o, value)

@@ -20,7 +20,7 @@ import (
 	"attestry/evidence/attestation"
 )
 
-// newEvaluator makes an evaluator with limits, those of production if they are zero.
+// newEvaluator makes an evaluator with limits, or with productionLimits if they are zero.
 func newEvaluator(t *testing.T, limits Limits) *Evaluator {
 	e := newWithin(cmp.Or(limits, productionLimits), slog.New(slog.DiscardHandler))
 	t.Cleanup(e.Close)
@@ -33,7 +33,7 @@ func schema(text string) attestation.Definition {
 	return attestation.Definition{Schema: json.RawMessage(text)}
 }
 
-// wantFinding fails unless err is Invalid with a finding at a location.
+// wantFinding fails the test unless err is Invalid with the text at the location.
 func wantFinding(t *testing.T, err error, at, text string) {
 	t.Helper()
 	var refused *evidence.Error
@@ -42,7 +42,7 @@ func wantFinding(t *testing.T, err error, at, text string) {
 	}
 }
 
-func TestVerdictsAndErrorsOfAChildAreThoseOfTheRules(t *testing.T) {
+func TestChildReturnsVerdictsAndErrors(t *testing.T) {
 	e := newEvaluator(t, Limits{})
 	for _, c := range []struct {
 		definition attestation.Definition
@@ -85,7 +85,7 @@ func TestLargestPayloadsAreWithinTheLimits(t *testing.T) {
 	}
 }
 
-func TestRuleThatCopiesAnObjectForEachEntryIsWithinTheLimits(t *testing.T) {
+func TestRuleThatCopiesAnObjectPerEntryIsWithinTheLimits(t *testing.T) {
 	var b strings.Builder
 	for i := range 6500 {
 		fmt.Fprintf(&b, `,{"id":"%d"}`, i)
@@ -97,18 +97,18 @@ func TestRuleThatCopiesAnObjectForEachEntryIsWithinTheLimits(t *testing.T) {
 	}
 }
 
-func TestBytesAreCountedToTheEndOfTheShortestEvaluation(t *testing.T) {
+func TestBytesOfShortEvaluationsAreCounted(t *testing.T) {
 	e := newEvaluator(t, Limits{Bytes: 4 << 20, Memory: 64 << 20, CPU: time.Minute})
 	for range 5 {
 		_, err := e.Evaluate(t.Context(), "o", rules(`("x" * 5000000) | length > 1`), json.RawMessage(`{}`))
 		wantFinding(t, err, "attestation_data", overLimitsText)
 		if verdict, err := e.Evaluate(t.Context(), "o", rules(`("x" * 100000) | length > 1`), json.RawMessage(`{}`)); err != nil || !verdict.Compliant {
-			t.Errorf("less: got %v %v", verdict, err)
+			t.Errorf("an evaluation within the limits: got %v %v", verdict, err)
 		}
 	}
 }
 
-func TestManyEvaluateAtOnce(t *testing.T) {
+func TestManyEvaluationsRunAtOnce(t *testing.T) {
 	e := newEvaluator(t, Limits{})
 	var group sync.WaitGroup
 	for i := range 40 {
@@ -135,7 +135,7 @@ func TestEvaluationEndsWithItsContext(t *testing.T) {
 	}
 	e.evaluate = evaluate
 	if verdict, err := e.Evaluate(t.Context(), "o", rules("true"), json.RawMessage(`{}`)); err != nil || !verdict.Compliant {
-		t.Errorf("the next one: %v %v", verdict, err)
+		t.Errorf("the next evaluation: %v %v", verdict, err)
 	}
 }
 
@@ -158,7 +158,7 @@ func TestIdleChildThatDiedIsReplaced(t *testing.T) {
 	}
 }
 
-func TestOnlyItsLimitsMakeTheEndOfAChildTheFaultOfTheEvaluation(t *testing.T) {
+func TestOnlyExitsByTheLimitsCountAsExceedingThem(t *testing.T) {
 	for _, c := range []struct {
 		name, diagnosis string
 		status          int
@@ -185,7 +185,7 @@ func TestOnlyItsLimitsMakeTheEndOfAChildTheFaultOfTheEvaluation(t *testing.T) {
 	}
 }
 
-func TestChildIsTheSameProgramAfterAnUpgrade(t *testing.T) {
+func TestChildRunsTheSameProgramAfterAnUpgrade(t *testing.T) {
 	const upgraded = "TEST_UPGRADED"
 	program, err := os.Executable()
 	if err != nil {
@@ -201,7 +201,7 @@ func TestChildIsTheSameProgramAfterAnUpgrade(t *testing.T) {
 		return
 	}
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux keeps a program whose file is gone within reach")
+		t.Skip("only Linux can start a program whose file was removed")
 	}
 	content, err := os.ReadFile(program)
 	if err != nil {
@@ -218,7 +218,7 @@ func TestChildIsTheSameProgramAfterAnUpgrade(t *testing.T) {
 	}
 }
 
-func TestChildKnowsNoSettings(t *testing.T) {
+func TestChildGetsNoSettings(t *testing.T) {
 	t.Setenv("ATTESTRY_DATABASE_URL", "mongodb://user:secret@host")
 	c, err := startChild(testLimits)
 	if err != nil {
@@ -227,7 +227,7 @@ func TestChildKnowsNoSettings(t *testing.T) {
 	t.Cleanup(func() { c.end() })
 	for _, variable := range c.command.Env {
 		if strings.Contains(variable, "secret") {
-			t.Errorf("the child is told %s", variable)
+			t.Errorf("the child gets %s", variable)
 		}
 	}
 	if content, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", c.command.Process.Pid)); err == nil && strings.Contains(string(content), "secret") {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// maxDelay is by how much the evaluations of one organization may delay that of another.
+// maxDelay is how long evaluations of one organization may delay that of another.
 const maxDelay = 500 * time.Millisecond
 
 func TestBombsOfOneOrganizationDoNotDelayAnother(t *testing.T) {

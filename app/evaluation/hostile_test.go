@@ -13,12 +13,10 @@ import (
 	"attestry/evidence/attestation"
 )
 
-// testLimits have production's order of magnitude only in the CPU time, so that what
-// is hostile reaches the limits of bytes and memory soon.
+// testLimits are far below production's in bytes and memory, so that hostile definitions reach these limits soon.
 var testLimits = Limits{Bytes: 128 << 20, Memory: 64 << 20, CPU: time.Minute}
 
-// hostileLimits are those by which what is hostile is refused: testLimits, or less with
-// -short, so that it is refused sooner.
+// hostileLimits returns testLimits, or with -short lower ones, which are reached sooner.
 func hostileLimits() Limits {
 	if testing.Short() {
 		return Limits{Bytes: 32 << 20, Memory: 32 << 20, CPU: time.Minute}
@@ -26,8 +24,8 @@ func hostileLimits() Limits {
 	return testLimits
 }
 
-// lastResort are limits of which only the CPU time is reached, and soon.
-func lastResort() Limits {
+// lowCPULimits are production's limits but for the CPU time, which is low.
+func lowCPULimits() Limits {
 	limits := Limits{Bytes: productionLimits.Bytes, Memory: productionLimits.Memory, CPU: 200 * time.Millisecond}
 	if testing.Short() {
 		limits.CPU = 60 * time.Millisecond
@@ -35,13 +33,13 @@ func lastResort() Limits {
 	return limits
 }
 
-// endless takes hours of CPU time in a few steps and little memory.
+// endless is a rule that takes hours of CPU time, but few steps and little memory.
 const endless = `[range(500000)] as $a | last(range(1000000) | limit(2; $a | ..))`
 
-// unfolding is a rule that begins with a small value which unfolds to 2^60 ones.
+// unfolding returns a rule that applies rest to a value that shares its parts: a tree of 2^60 leaves in little memory.
 func unfolding(rest string) string { return `reduce range(60) as $i (1; [., .]) | ` + rest }
 
-// largeRules make much in few steps of the jq machine, or in its own stacks.
+// largeRules allocate much memory in few steps of the jq machine, or in its stacks.
 func largeRules() map[string]string {
 	variables := "def f: (f | "
 	for i := range 500 {
@@ -78,7 +76,7 @@ func largeRules() map[string]string {
 	}
 }
 
-// longRules take long in few steps, and make little.
+// longRules take much CPU time in few steps, and allocate little.
 func longRules() map[string]string {
 	functions := "1 as $x | "
 	for i := range 500 {
@@ -119,14 +117,14 @@ func TestHostileRulesAreRefused(t *testing.T) {
 		}
 	}
 	refuse(e, largeRules())
-	refuse(newEvaluator(t, lastResort()), longRules())
-	// They left nothing behind.
+	refuse(newEvaluator(t, lowCPULimits()), longRules())
+	// The evaluator can still be used.
 	if verdict, err := e.Evaluate(t.Context(), "o", rules(".a == 1"), json.RawMessage(`{"a":1}`)); err != nil || !verdict.Compliant {
 		t.Errorf("got %v %v", verdict, err)
 	}
 }
 
-func TestHostileRulesThatEndByThemselvesAreNotTrue(t *testing.T) {
+func TestHostileRulesAreNeverCompliant(t *testing.T) {
 	e := newEvaluator(t, testLimits)
 	for name, rule := range map[string]string{
 		"tail call":           `def f: f; f`,
@@ -148,7 +146,7 @@ func TestHostileRulesThatEndByThemselvesAreNotTrue(t *testing.T) {
 	}
 }
 
-// doubling refers twice to the next of n parts, each of which does so again.
+// doubling returns a schema with a chain of n definitions, each of which refers twice to the next one.
 func doubling(n int, keyword string) string {
 	var b strings.Builder
 	b.WriteString(`{"$ref":"#/definitions/p0","definitions":{`)
@@ -159,7 +157,7 @@ func doubling(n int, keyword string) string {
 	return b.String()
 }
 
-// each joins what a pattern makes of the numbers below n.
+// each formats the numbers below n by a pattern, and joins them with commas.
 func each(n int, pattern string) string {
 	var b strings.Builder
 	for i := range n {
@@ -171,8 +169,8 @@ func each(n int, pattern string) string {
 	return b.String()
 }
 
-// alike is a list of n different lists to which the schema library gives one hash.
-func alike(n int) string {
+// colliding returns a list of n different lists to which the schema library gives the same hash.
+func colliding(n int) string {
 	var b strings.Builder
 	for i := range n {
 		b.WriteString(`,["x`)
@@ -214,21 +212,21 @@ func TestHostileSchemasAreRefused(t *testing.T) {
 		"unevaluatedProperties":  {`{` + newest + `,"allOf":[` + each(1000, `{"properties":{"p%d":{}},"unevaluatedProperties":true}`) + `],"unevaluatedProperties":false}`, `{` + each(50_000, `"q%d":1`) + `}`},
 		"constants":              {`{"items":{"anyOf":[` + each(2000, `{"const":{"a":[%d]}}`) + `]}}`, `[` + each(20_000, `{"a":[-%d]}`) + `]`},
 	})
-	refuse(newEvaluator(t, lastResort()), map[string]hostile{
-		"unique, alike hashes": {`{"allOf":[` + each(8, `{"uniqueItems":true,"minItems":%d}`) + `]}`, alike(14_000)},
-		"pattern":              {`{"pattern":"((a{1,10}){1,10}){1,10}b"}`, `"` + strings.Repeat("a", 900_000) + `"`},
-		"patternProperties":    {`{"patternProperties":{` + each(1000, `"(x|x)*y%d$":{}`) + `}}`, `{` + each(2000, `"`+strings.Repeat("x", 300)+`%d":1`) + `}`},
-		"propertyNames":        {`{"propertyNames":{"allOf":[` + each(1000, `{"pattern":"(x|x)*y%d$"}`) + `]}}`, `{` + each(2000, `"`+strings.Repeat("x", 300)+`%d":1`) + `}`},
+	refuse(newEvaluator(t, lowCPULimits()), map[string]hostile{
+		"unique, same hashes": {`{"allOf":[` + each(8, `{"uniqueItems":true,"minItems":%d}`) + `]}`, colliding(14_000)},
+		"pattern":             {`{"pattern":"((a{1,10}){1,10}){1,10}b"}`, `"` + strings.Repeat("a", 900_000) + `"`},
+		"patternProperties":   {`{"patternProperties":{` + each(1000, `"(x|x)*y%d$":{}`) + `}}`, `{` + each(2000, `"`+strings.Repeat("x", 300)+`%d":1`) + `}`},
+		"propertyNames":       {`{"propertyNames":{"allOf":[` + each(1000, `{"pattern":"(x|x)*y%d$"}`) + `]}}`, `{` + each(2000, `"`+strings.Repeat("x", 300)+`%d":1`) + `}`},
 	})
 }
 
-func TestSchemaThatTakesTooMuchToCompileIsRefused(t *testing.T) {
+func TestSchemaThatIsTooLargeToCompileIsRefused(t *testing.T) {
 	repeated := each(4000, `"(x{1,1000})y%d":{}`)
 	err := newEvaluator(t, testLimits).Check(t.Context(), "o", schema(`{"patternProperties":{`+repeated+`}}`))
 	wantFinding(t, err, "type_schema", "Input should be a valid JSON Schema: the regular expressions are too large together [input: type_schema]")
 }
 
-// Fuzzing looks for what ends otherwise than by a verdict or a refusal.
+// FuzzDefinitionsNeverHarm looks for definitions and payloads that result neither in a verdict nor in Invalid.
 func FuzzDefinitionsNeverHarm(f *testing.F) {
 	f.Add(`.a[] |= . + 1`, `{"$ref":"#/x"}`, `{"a":[1]}`)
 	f.Add(endless, doubling(20, "anyOf"), `{"a":[1,"x",null]}`)

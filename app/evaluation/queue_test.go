@@ -13,12 +13,11 @@ import (
 	"attestry/evidence/attestation"
 )
 
-// blocking is an Evaluator whose evaluations begin, and then block until they are
-// told to end.
+// blocking is an Evaluator whose evaluations block until they receive from end.
 type blocking struct {
 	*Evaluator
 	mu    sync.Mutex
-	begun []string // payloads, in the order they began
+	begun []string // payloads, in the order in which their evaluations began
 	end   chan struct{}
 }
 
@@ -38,9 +37,8 @@ func newBlocking(slots, maxRunning, maxWaiting int) *blocking {
 	return b
 }
 
-// judge begins to judge, and returns once the evaluation or the wait has begun. The
-// result comes over the channel.
-func (b *blocking) judge(ctx context.Context, org, payload string) <-chan error {
+// start starts an evaluation, and returns once it runs or waits. The channel gets its error.
+func (b *blocking) start(ctx context.Context, org, payload string) <-chan error {
 	result := make(chan error, 1)
 	go func() {
 		_, err := b.Evaluate(ctx, org, attestation.Definition{Rules: []string{"true"}}, []byte(payload))
@@ -65,12 +63,12 @@ func TestOrganizationsAreServedInTurn(t *testing.T) {
 		b := newBlocking(2, 2, 10)
 		var results []<-chan error
 		for i := range 5 {
-			results = append(results, b.judge(t.Context(), "large", fmt.Sprintf("l%d", i)))
+			results = append(results, b.start(t.Context(), "large", fmt.Sprintf("l%d", i)))
 		}
 		for _, payload := range []string{"s0", "s1"} {
-			results = append(results, b.judge(t.Context(), "small", payload))
+			results = append(results, b.start(t.Context(), "small", payload))
 		}
-		results = append(results, b.judge(t.Context(), "other", "o0"))
+		results = append(results, b.start(t.Context(), "other", "o0"))
 		b.want(t, "l0", "l1")
 		want := []string{"l0", "l1"}
 		for _, next := range []string{"l2", "s0", "o0", "l3", "s1", "l4"} {
@@ -85,7 +83,7 @@ func TestOrganizationsAreServedInTurn(t *testing.T) {
 			}
 		}
 		if b.queue.free != 2 || len(b.queue.waiting)+len(b.queue.turns)+len(b.queue.running) != 0 {
-			t.Errorf("left behind: %+v", b.queue)
+			t.Errorf("the queue is not empty: %+v", b.queue)
 		}
 	})
 }
@@ -94,10 +92,10 @@ func TestSlowEvaluationsOfOneOrganizationDoNotDelayAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBlocking(3, 2, 10)
 		for i := range 4 {
-			b.judge(t.Context(), "slow", fmt.Sprintf("slow%d", i))
+			b.start(t.Context(), "slow", fmt.Sprintf("slow%d", i))
 		}
 		b.want(t, "slow0", "slow1")
-		b.judge(t.Context(), "other", "other")
+		b.start(t.Context(), "other", "other")
 		b.want(t, "slow0", "slow1", "other")
 		close(b.end)
 		synctest.Wait()
@@ -111,13 +109,13 @@ func TestQueueOfAnOrganizationIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBlocking(1, 1, 2)
 		for range 3 {
-			b.judge(t.Context(), "large", "l")
+			b.start(t.Context(), "large", "l")
 		}
 		var refused *evidence.Error
-		if err := <-b.judge(t.Context(), "large", "l"); !errors.As(err, &refused) || refused.Code != evidence.Unavailable || refused.RetryAfter <= 0 {
+		if err := <-b.start(t.Context(), "large", "l"); !errors.As(err, &refused) || refused.Code != evidence.Unavailable || refused.RetryAfter <= 0 {
 			t.Errorf("got %v, want Unavailable", err)
 		}
-		small := b.judge(t.Context(), "small", "s")
+		small := b.start(t.Context(), "small", "s")
 		close(b.end)
 		if err := <-small; err != nil {
 			t.Errorf("another organization: %v", err)
@@ -128,18 +126,18 @@ func TestQueueOfAnOrganizationIsBounded(t *testing.T) {
 func TestWaitEndsWithTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBlocking(1, 1, 2)
-		b.judge(t.Context(), "o", "running")
+		b.start(t.Context(), "o", "running")
 		ctx, cancel := context.WithCancel(t.Context())
-		waiting := b.judge(ctx, "o", "leaves")
-		stays := b.judge(t.Context(), "o", "stays")
+		waiting := b.start(ctx, "o", "leaves")
+		stays := b.start(t.Context(), "o", "stays")
 		cancel()
 		if err := <-waiting; evidence.CodeOf(err) != evidence.Unavailable {
 			t.Errorf("got %v, want Unavailable", err)
 		}
-		if err := <-b.judge(ctx, "o", "too late"); evidence.CodeOf(err) != evidence.Unavailable {
+		if err := <-b.start(ctx, "o", "too late"); evidence.CodeOf(err) != evidence.Unavailable {
 			t.Errorf("got %v, want Unavailable", err)
 		}
-		b.judge(t.Context(), "o", "another") // there is room for one again
+		b.start(t.Context(), "o", "another") // may wait in place of the cancelled one
 		b.end <- struct{}{}
 		b.want(t, "running", "stays")
 		close(b.end)
@@ -150,12 +148,12 @@ func TestWaitEndsWithTheContext(t *testing.T) {
 	})
 }
 
-func TestSlotOfAnEvaluationThatIsCancelledIsReleased(t *testing.T) {
+func TestCancelledEvaluationReleasesItsSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBlocking(1, 1, 2)
 		ctx, cancel := context.WithCancel(t.Context())
-		running := b.judge(ctx, "o", "running")
-		next := b.judge(t.Context(), "o", "next")
+		running := b.start(ctx, "o", "running")
+		next := b.start(t.Context(), "o", "next")
 		cancel()
 		if err := <-running; evidence.CodeOf(err) != evidence.Unavailable {
 			t.Errorf("got %v, want Unavailable", err)
@@ -168,7 +166,7 @@ func TestSlotOfAnEvaluationThatIsCancelledIsReleased(t *testing.T) {
 	})
 }
 
-func TestSlotGrantedToOneThatLeavesGoesToTheNext(t *testing.T) {
+func TestSlotOfAnAbandonedWaitGoesToTheNext(t *testing.T) {
 	q := newQueue(1, 1, 2)
 	leaving, err := q.join("o")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"attestry/evidence"
 )
 
-func TestNameOfAnArtifactIsThatOfItsLatestReport(t *testing.T) {
+func TestArtifactIsNamedByItsNewestOrigin(t *testing.T) {
 	named := func(name string) states.Evaluated {
 		return states.Evaluated{Artifact: evidence.SlotArtifact{Filename: name}}
 	}

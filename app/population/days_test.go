@@ -22,17 +22,16 @@ const (
 	firstDay = 20_000 * day
 )
 
-// history is what is deployed in two environments, at random.
+// history makes a random history of builds and of deployments to two environments.
 type history struct {
-	t      *testing.T
-	random *rand.Rand
-	store  *app.Store
-	docs   *storagetest.CountingDocuments
-	flow   evidence.Flow
-	// at is now, in Unix seconds.
-	at       float64
+	t        *testing.T
+	random   *rand.Rand
+	store    *app.Store
+	docs     *storagetest.CountingDocuments
+	flow     evidence.Flow
+	at       float64 // the current time, in Unix seconds
 	trails   []evidence.ArtifactRecord
-	unknown  []snapshot.Deployment // which no flow knows
+	unknown  []snapshot.Deployment // of artifacts without provenance
 	snapshot int64
 }
 
@@ -56,14 +55,14 @@ func (h *history) scope(trail string) recording.Scope {
 	return recording.Scope{Org: "org", OrgName: "acme", Flow: h.flow.Name, Trail: trail, By: "ci", ByID: "ci", At: h.at}
 }
 
-// build begins a trail with an artifact.
+// build begins a trail, and reports an artifact in it.
 func (h *history) build() {
 	name := fmt.Sprint("trail-", len(h.trails))
 	h.commit(name)
 	h.trails = append(h.trails, h.report(name))
 }
 
-// report reports the artifact of a trail, from one of two commits.
+// report reports the artifact of a trail, built from one of two commits.
 func (h *history) report(trail string) evidence.ArtifactRecord {
 	record := evidence.ArtifactRecord{
 		ID: evidence.NewID(), Org: "org", Flow: h.flow.ID, Trail: trail, Name: "web", Fingerprint: evidence.HashAPIKey(trail), Filename: "web", CreatedAt: h.at,
@@ -76,7 +75,7 @@ func (h *history) report(trail string) evidence.ArtifactRecord {
 
 func (h *history) revision() string { return apptest.Sha([]string{"a", "b"}[h.random.IntN(2)], 40) }
 
-// commit gives a trail a commit of a person or of a machine account.
+// commit sets the commit of a trail, by a person or by a machine account.
 func (h *history) commit(trail string) {
 	author := []string{"Ada <ada@example.com>", "renovate[bot] <bot@example.com>"}[h.random.IntN(2)]
 	_, err := h.store.Recorder.Begin(h.t.Context(), h.scope(trail), h.flow.ID, evidence.TrailChange{
@@ -89,11 +88,11 @@ func (h *history) someTrail() *evidence.ArtifactRecord {
 	return &h.trails[h.random.IntN(len(h.trails))]
 }
 
-// attest records a pull request, which may be approved, or an incident that may be over.
+// attest records a pull request, approved or dismissed, or an incident, open or resolved.
 func (h *history) attest() {
 	name := h.someTrail().Trail
 	a := evidence.Attestation{ID: evidence.NewID(), Org: "org", Trail: name, Compliant: true, CreatedAt: h.at}
-	if h.random.IntN(2) == 0 { // of the artifact that was built from a commit
+	if h.random.IntN(2) == 0 { // attest the artifact of the trail by name
 		a.Targets, a.Commit = []string{"web"}, &evidence.GitCommit{SHA1: h.revision()}
 	}
 	if h.random.IntN(2) == 0 {
@@ -109,7 +108,7 @@ func (h *history) attest() {
 	h.must(h.store.Recorder.Attest(h.t.Context(), h.scope(name), a, nil))
 }
 
-// deploy makes a snapshot with which something began to run, and finishes it.
+// deploy records a snapshot in which an artifact started, of a flow or without provenance.
 func (h *history) deploy(environment string) {
 	h.snapshot++
 	made := snapshot.Deployment{Org: "org", Environment: environment, Snapshot: h.snapshot, Timestamp: h.at, Fingerprint: evidence.HashAPIKey(fmt.Sprint(h.snapshot))}
@@ -121,7 +120,7 @@ func (h *history) deploy(environment string) {
 	h.finish(environment, []snapshot.Deployment{made}, nil)
 }
 
-// learn makes a snapshot with which a flow knows what it did not know before.
+// learn records a snapshot that gives an origin to a deployment without provenance.
 func (h *history) learn() {
 	if len(h.unknown) == 0 {
 		return
@@ -142,8 +141,8 @@ func (h *history) finish(environment string, made, learned []snapshot.Deployment
 	h.must(h.store.Heads.Put(h.t.Context(), snapshot.Head{Org: "org", Environment: environment, Last: h.snapshot, Timestamp: h.at}))
 }
 
-// happen lets something happen at random, some hours after what happened before.
-func (h *history) happen() {
+// step does something at random, up to eight hours after the previous step.
+func (h *history) step() {
 	h.at += float64(1 + h.random.IntN(8*3600))
 	if h.random.IntN(2) == 0 {
 		_, err := h.store.Recorder.Reconcile(h.t.Context(), "org", h.at-60)
@@ -165,17 +164,17 @@ func (h *history) happen() {
 	}
 }
 
-// TestKeptSumsAreThoseOfASurvey compares them after everything that happens, also with a reader that kept nothing.
-func TestKeptSumsAreThoseOfASurvey(t *testing.T) {
+// TestCachedTotalsEqualThoseOfASurvey compares them after each step of random histories.
+func TestCachedTotalsEqualThoseOfASurvey(t *testing.T) {
 	for seed := range uint64(5) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			h := newHistory(t, seed)
 			h.build()
 			reader := population.NewReader(h.store, 1<<20)
 			for range 150 {
-				h.happen()
+				h.step()
 				p := &period.Period{Org: "org", Environments: []string{"prod", "test"}, From: firstDay + 3600, To: firstDay + 12*day + 7200}
-				if h.random.IntN(3) == 0 { // a shorter one shares the days
+				if h.random.IntN(3) == 0 { // a shorter period shares the cached days
 					p.To = firstDay + 9*day
 				}
 				kept, err := reader.Totals(t.Context(), p, h.at)
@@ -185,15 +184,14 @@ func TestKeptSumsAreThoseOfASurvey(t *testing.T) {
 				want, err := survey.Totals(t.Context(), h.at)
 				h.must(err)
 				if got, want := text(t, kept), text(t, want); got != want {
-					t.Fatalf("at %g the kept sums are\n%s\nand a survey finds\n%s", (h.at-firstDay)/day, got, want)
+					t.Fatalf("on day %g the cached totals are\n%s\nand those of a survey\n%s", (h.at-firstDay)/day, got, want)
 				}
 			}
 		})
 	}
 }
 
-// TestOnlyWhatHasChangedIsCountedAgain counts what is read of deployments.
-func TestOnlyWhatHasChangedIsCountedAgain(t *testing.T) {
+func TestOnlyChangedDaysAreCountedAgain(t *testing.T) {
 	h := newHistory(t, 1)
 	h.build()
 	for range 40 {
@@ -217,7 +215,7 @@ func TestOnlyWhatHasChangedIsCountedAgain(t *testing.T) {
 	third := commands()
 	t.Logf("%d, %d and %d commands", first, second, third)
 	if second >= first || third <= second {
-		t.Errorf("%d commands at first, %d when nothing has changed and %d after an attestation of what ran", first, second, third)
+		t.Errorf("%d commands at first, %d without a change, and %d after an attestation of a deployed artifact", first, second, third)
 	}
 }
 

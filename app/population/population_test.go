@@ -10,7 +10,7 @@ import (
 	"attestry/evidence/snapshot"
 )
 
-func TestColumnsAreTheMembersOfARow(t *testing.T) {
+func TestColumnsMatchTheFieldsOfARow(t *testing.T) {
 	var members []string
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[Row]()) {
 		if name := field.Tag.Get("json"); field.IsExported() && name != "-" {
@@ -28,7 +28,7 @@ func TestColumnsAreTheMembersOfARow(t *testing.T) {
 	}
 }
 
-func TestWhatEarlierVersionsDeployedHasNoVerdict(t *testing.T) {
+func TestVerdictFollowsFromTheStart(t *testing.T) {
 	for want, start := range map[string]*snapshot.Start{
 		"not_recorded": nil, "not_judged": {}, "compliant": {Compliant: new(true)}, "non_compliant": {Compliant: new(false)},
 	} {
@@ -38,7 +38,7 @@ func TestWhatEarlierVersionsDeployedHasNoVerdict(t *testing.T) {
 	}
 }
 
-func TestRowsAreFoundByTheirFindingsAlone(t *testing.T) {
+func TestRowsHaveOnlyTheirFindings(t *testing.T) {
 	row := Row{Kind: snapshot.Rollback, Verdict: "compliant", Approval: period.Approved, BrokeGlass: true}
 	for finding, want := range map[string]bool{
 		"": true, "rollback": true, "compliant": true, "approved": true, "broke_glass": true, "allow_listed": false, "release": false, "non_compliant": false,
@@ -49,7 +49,7 @@ func TestRowsAreFoundByTheirFindingsAlone(t *testing.T) {
 	}
 }
 
-func TestFiguresAreThoseOfWhatIsNoRestart(t *testing.T) {
+func TestFiguresLeaveOutRestarts(t *testing.T) {
 	totals := NewTotals()
 	for i := range 10 {
 		totals.Add(&Row{Kind: snapshot.NewRelease, LeadTime: new(float64(i + 1))})

@@ -16,13 +16,13 @@ import (
 	"attestry/storage/storagetest"
 )
 
-// reading counts what is read from an engine.
-type reading struct {
+// readCounter counts the commands to an engine and the documents that they read.
+type readCounter struct {
 	storage.Documents
 	commands, documents, bytes int
 }
 
-func (r *reading) note(records ...storage.Record) {
+func (r *readCounter) count(records ...storage.Record) {
 	r.commands++
 	for _, record := range records {
 		r.documents++
@@ -30,28 +30,27 @@ func (r *reading) note(records ...storage.Record) {
 	}
 }
 
-func (r *reading) Get(ctx context.Context, s *storage.Schema, id string) (storage.Record, error) {
+func (r *readCounter) Get(ctx context.Context, s *storage.Schema, id string) (storage.Record, error) {
 	record, err := r.Documents.Get(ctx, s, id)
-	r.note(record)
+	r.count(record)
 	return record, err
 }
 
-func (r *reading) GetMany(ctx context.Context, s *storage.Schema, ids []string) ([]storage.Record, error) {
+func (r *readCounter) GetMany(ctx context.Context, s *storage.Schema, ids []string) ([]storage.Record, error) {
 	records, err := r.Documents.GetMany(ctx, s, ids)
-	r.note(records...)
+	r.count(records...)
 	return records, err
 }
 
-func (r *reading) Find(ctx context.Context, s *storage.Schema, q storage.Query) (storage.Page, error) {
+func (r *readCounter) Find(ctx context.Context, s *storage.Schema, q storage.Query) (storage.Page, error) {
 	page, err := r.Documents.Find(ctx, s, q)
-	r.note(page.Records...)
+	r.count(page.Records...)
 	return page, err
 }
 
-// TestArtifactsThatTheirSlotDroppedAreReadTogether evaluates many artifacts of one name
-// that their slot had to drop. Each was attested by fingerprint and by name, a few
-// times over, and what was attested is large.
-func TestArtifactsThatTheirSlotDroppedAreReadTogether(t *testing.T) {
+// TestArtifactsOfIncompleteSlotsAreReadTogether evaluates many artifacts of one name that are not in a slot. Each was
+// attested repeatedly, by fingerprint and by name, and the attestations are large.
+func TestArtifactsOfIncompleteSlotsAreReadTogether(t *testing.T) {
 	s := apptest.NewFixture(t)
 	flow, _, err := s.PutFlow("org", "flow")
 	s.Must(err)
@@ -68,7 +67,7 @@ func TestArtifactsThatTheirSlotDroppedAreReadTogether(t *testing.T) {
 		record.ID = fmt.Sprint("record-", i)
 		records = append(records, record)
 		for n := range each {
-			// The last one of each name counts: only that by name of every third artifact fails.
+			// The last attestation of each name counts. Only for every third artifact it fails, the one by name.
 			a := apptest.AttestationRecord(fmt.Sprint("n", n%2), flow, evidence.TypeGeneric, i%3 != 0 && n >= 2, float64(100+each*i+n))
 			a.ID, a.Description = fmt.Sprint("a-", i, "-", n), large
 			if n%2 == 0 {
@@ -81,11 +80,11 @@ func TestArtifactsThatTheirSlotDroppedAreReadTogether(t *testing.T) {
 	}
 	apptest.PutArtifacts(t, s.Store, records...)
 	apptest.PutAttestations(t, s.Store, attestations...)
-	docs := &reading{Documents: s.Db}
+	docs := &readCounter{Documents: s.Db}
 	s.Docs.Documents = docs
-	spent := func(n int) *reading {
+	spent := func(n int) *readCounter {
 		t.Helper()
-		*docs = reading{Documents: s.Db}
+		*docs = readCounter{Documents: s.Db}
 		var queries []states.Query
 		for i := range n {
 			origin := records[i].Origin()
@@ -93,23 +92,23 @@ func TestArtifactsThatTheirSlotDroppedAreReadTogether(t *testing.T) {
 		}
 		evaluated, err := s.States.Of(t.Context(), "org", queries)
 		s.Must(err)
-		for i, one := range queries {
+		for i, query := range queries {
 			want := evidence.Compliant
 			if i%3 == 0 {
 				want = evidence.NonCompliant
 			}
-			if evaluated[one] != want {
-				t.Errorf("artifact %d is %s, want %s", i, evaluated[one], want)
+			if evaluated[query] != want {
+				t.Errorf("artifact %d is %s, want %s", i, evaluated[query], want)
 			}
 		}
-		return &reading{commands: docs.commands, documents: docs.documents, bytes: docs.bytes}
+		return &readCounter{commands: docs.commands, documents: docs.documents, bytes: docs.bytes}
 	}
-	spent(1) // the template is known from here on
+	spent(1) // caches the template
 	one, all := spent(1), spent(artifacts)
 	if all.commands != one.commands {
 		t.Errorf("%d commands for one artifact, %d for %d", one.commands, all.commands, artifacts)
 	}
-	// The trail, the records, and their attestations.
+	// At most the trail, the records, and their attestations are read.
 	if most := 1 + artifacts + artifacts*each; all.documents > most || all.bytes > 1000*most {
 		t.Errorf("read %d documents with %d bytes", all.documents, all.bytes)
 	}
@@ -143,9 +142,9 @@ func TestSlotsAreRebuiltFromTheFieldsOfAttestations(t *testing.T) {
 	}
 }
 
-// TestArtifactsOfANameShareWhatWasAttestedByName compares what is allocated for one
-// artifact and for many, all bound to the same attestations by name.
-func TestArtifactsOfANameShareWhatWasAttestedByName(t *testing.T) {
+// TestArtifactsOfANameShareAttestationsByName compares the bytes allocated for one artifact with those for many, all
+// with the same attestations by name.
+func TestArtifactsOfANameShareAttestationsByName(t *testing.T) {
 	store, _, _ := apptest.NewStore(t)
 	const artifacts, attested = 200, 1000
 	var records []evidence.ArtifactRecord
@@ -185,7 +184,7 @@ func TestArtifactsOfANameShareWhatWasAttestedByName(t *testing.T) {
 				runtime.ReadMemStats(&after)
 				return after.TotalAlloc - before.TotalAlloc
 			}
-			allocated(1) // statements are prepared
+			allocated(1) // the first call also prepares statements
 			if one, all := allocated(1), allocated(artifacts); all > 2*one {
 				t.Errorf("%d bytes for one artifact, %d for %d", one, all, artifacts)
 			}
@@ -193,27 +192,25 @@ func TestArtifactsOfANameShareWhatWasAttestedByName(t *testing.T) {
 	}
 }
 
-// looking counts the index entries that queries look at, whether or not they meet the
-// conditions.
-type looking struct {
+// scanCounter counts the index entries that queries scan, whether or not they meet the conditions.
+type scanCounter struct {
 	storage.Documents
 	entries int64
 }
 
-func (l *looking) Find(ctx context.Context, schema *storage.Schema, q storage.Query) (storage.Page, error) {
-	n, err := l.Count(ctx, schema, storage.Query{Index: q.Index, Equal: q.Equal, From: q.From, To: q.To})
+func (c *scanCounter) Find(ctx context.Context, schema *storage.Schema, q storage.Query) (storage.Page, error) {
+	n, err := c.Count(ctx, schema, storage.Query{Index: q.Index, Equal: q.Equal, From: q.From, To: q.To})
 	if err != nil {
 		return storage.Page{}, err
 	}
-	l.entries += n
-	return l.Documents.Find(ctx, schema, q)
+	c.entries += n
+	return c.Documents.Find(ctx, schema, q)
 }
 
-// TestReadingOneArtifactLeavesAloneWhatOthersHave has many attestations of other artifacts
-// in the trail.
-func TestReadingOneArtifactLeavesAloneWhatOthersHave(t *testing.T) {
+// TestReadingOneArtifactSkipsTheAttestationsOfOthers has many attestations of other artifacts in the trail.
+func TestReadingOneArtifactSkipsTheAttestationsOfOthers(t *testing.T) {
 	s := apptest.NewFixture(t)
-	docs := &looking{Documents: s.Db}
+	docs := &scanCounter{Documents: s.Db}
 	s.Docs.Documents = docs
 	artifact := apptest.ArtifactRecord("f", "t", apptest.Sha("1", 64), apptest.Sha("1", 40), 1)
 	attestation := func(id, fingerprint string, at float64) evidence.Attestation {
@@ -234,6 +231,6 @@ func TestReadingOneArtifactLeavesAloneWhatOthersHave(t *testing.T) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	if took := s.Docs.Commands.Load() - before; took != 2 || docs.entries != 2 {
-		t.Errorf("took %d commands, which looked at %d attestations", took, docs.entries)
+		t.Errorf("took %d commands, which scanned %d attestations", took, docs.entries)
 	}
 }

@@ -23,18 +23,18 @@ func TestAnyFlippedByteIsFound(t *testing.T) {
 	random := newRandom(t, 1)
 	for _, subject := range []audit.Assembly{s.ofTrail("1"), s.ofArtifact(current)} {
 		members := s.packageOf(subject)
-		for i, one := range members {
-			if len(one.content) == 0 {
+		for i, m := range members {
+			if len(m.content) == 0 {
 				continue
 			}
 			for range flips {
 				altered := slices.Clone(members)
-				altered[i].content = bytes.Clone(one.content)
-				at := random.IntN(len(one.content))
+				altered[i].content = bytes.Clone(m.content)
+				at := random.IntN(len(m.content))
 				altered[i].content[at] ^= 1 << random.IntN(8)
 				result := verify(t, altered)
-				if !slices.ContainsFunc(result.Findings, func(f audit.Finding) bool { return f.Member == one.header.Name }) {
-					t.Fatalf("%s: byte %d was altered, and the findings are %v", one.header.Name, at, result.Findings)
+				if !slices.ContainsFunc(result.Findings, func(f audit.Finding) bool { return f.Member == m.header.Name }) {
+					t.Fatalf("%s: byte %d was altered, and the findings are %v", m.header.Name, at, result.Findings)
 				}
 			}
 		}
@@ -45,10 +45,10 @@ func TestMissingAndAddedMembersAreFound(t *testing.T) {
 	s := newScene(t)
 	s.deliver()
 	members := s.packageOf(s.ofTrail("1"))
-	for i, one := range members {
+	for i, m := range members {
 		result := verify(t, slices.Delete(slices.Clone(members), i, i+1))
-		if !slices.ContainsFunc(result.Findings, func(f audit.Finding) bool { return f.Member == one.header.Name }) {
-			t.Errorf("without %s the findings are %v", one.header.Name, result.Findings)
+		if !slices.ContainsFunc(result.Findings, func(f audit.Finding) bool { return f.Member == m.header.Name }) {
+			t.Errorf("without %s the findings are %v", m.header.Name, result.Findings)
 		}
 	}
 	added := append(slices.Clone(members), member{&tar.Header{Name: "more.txt"}, []byte("x")})
@@ -61,24 +61,23 @@ func TestMissingAndAddedMembersAreFound(t *testing.T) {
 	}
 }
 
-// forge alters members, drops those that change leaves empty, and makes all checksums anew, as somebody
-// would who wants to deceive.
+// forge alters members, drops those that change returns as "", and recomputes all checksums, like an attacker.
 func forge(t *testing.T, members []member, change func(path, content string) string) []member {
 	t.Helper()
 	var forged []member
 	changed := false
 	contents := map[string][]byte{}
-	for _, one := range members {
-		path, before := one.header.Name, string(one.content)
+	for _, m := range members {
+		path, before := m.header.Name, string(m.content)
 		content := change(path, before)
 		changed = changed || content != before
 		if content != "" {
 			contents[path] = []byte(content)
-			forged = append(forged, member{one.header, contents[path]})
+			forged = append(forged, member{m.header, contents[path]})
 		}
 	}
 	if !changed {
-		t.Fatal("the forger changes nothing")
+		t.Fatal("the forgery changes nothing")
 	}
 	sum(t, contents)
 	for i := range forged {
@@ -87,7 +86,7 @@ func forge(t *testing.T, members []member, change func(path, content string) str
 	return forged
 }
 
-// sum makes the checksums of members anew, by their paths.
+// sum recomputes the checksums of members, which are given by path.
 func sum(t *testing.T, contents map[string][]byte) {
 	t.Helper()
 	before := evidence.SHA256(contents[audit.ChecksumsPath])
@@ -116,8 +115,7 @@ func sum(t *testing.T, contents map[string][]byte) {
 	}
 }
 
-// TestForgedPackagesAreFound has somebody change facts, verdicts or what the package is of, and make all
-// checksums anew.
+// TestForgedPackagesAreFound changes facts, verdicts or the subject of a package, and recomputes all checksums.
 func TestForgedPackagesAreFound(t *testing.T) {
 	s := newScene(t)
 	s.deliver()
@@ -128,47 +126,47 @@ func TestForgedPackagesAreFound(t *testing.T) {
 		}
 		return content
 	})); len(result.Findings) > 0 {
-		t.Fatalf("what nothing is judged by: %v", result.Findings)
+		t.Fatalf("findings after a change of the instructions: %v", result.Findings)
 	}
 	trail := trailOf(t, s)
 	template := audit.TemplatePath(trail.Template)
 	const anAttestation = "attestations/"
 	for name, c := range map[string]struct {
-		path, from, to string // of anAttestation, all members that have what is to be replaced
-		found          string
+		path, from, to string // anAttestation: all attestations that have the text to replace
+		found          string // the member of the finding
 	}{
-		"the verdict on the trail":     {audit.TrailPath, `"status": "INCOMPLETE"`, `"status": "COMPLIANT"`, audit.TrailPath},
-		"that there is a verdict":      {audit.TrailPath, `"compliance_status": {`, `"x": {`, audit.TrailPath},
-		"the trail's name":             {audit.TrailPath, `"name": "1"`, `"name": "2"`, audit.TrailPath},
-		"the trail's flow":             {audit.TrailPath, `"name": "backend"`, `"name": "other"`, audit.TrailPath},
-		"the state of an artifact":     {audit.ArtifactPath(current), `"status": "INCOMPLETE"`, `"status": "COMPLIANT"`, audit.ArtifactPath(current)},
-		"a state in another trail":     {audit.ArtifactPath(current), `"trail_id": "` + trail.ID, `"trail_id": "` + s.flow, audit.ArtifactPath(current)},
-		"which artifact it is":         {audit.ArtifactPath(current), `"fingerprint": "` + current, `"fingerprint": "` + strings.Repeat("9f", 32), audit.ArtifactPath(current)},
-		"a report in another trail":    {audit.ArtifactPath(old), `"trail": "1"`, `"trail": "2"`, audit.ArtifactPath(old)},
-		"the verdict of a policy":      {audit.EnvironmentsPath, `"compliant": false`, `"compliant": true`, audit.EnvironmentsPath},
-		"a sentence":                   {audit.EnvironmentsPath, `'never-made'`, `'often-made'`, audit.EnvironmentsPath},
-		"which trail knows it":         {audit.EnvironmentsPath, `"trail_id": "` + trail.ID, `"trail_id": "` + s.flow, audit.EnvironmentsPath},
-		"its name in the trail":        {audit.EnvironmentsPath, `"artifact_name": "web"`, `"artifact_name": "job"`, audit.EnvironmentsPath},
-		"what runs":                    {audit.EnvironmentsPath, `"fingerprint": "` + current, `"fingerprint": "` + strings.Repeat("9f", 32), audit.EnvironmentsPath},
-		"what the facts are of":        {audit.EnvironmentsPath, "\"acme/web\",\n      \"fingerprint\": \"" + current, "\"acme/web\",\n      \"fingerprint\": \"" + strings.Repeat("9f", 32), audit.EnvironmentsPath},
-		"a flow that knows it better":  {audit.EnvironmentsPath, `"flows": []`, aFlow, audit.EnvironmentsPath},
-		"a decision":                   {audit.EnvironmentsPath, `"name": "go-live"`, `"name": "go-dead"`, audit.EnvironmentsPath},
-		"a policy":                     {audit.PolicyPath("production", 1), "trail-compliance: {required: true}", "trail-compliance: {required: false}", audit.EnvironmentsPath},
-		"what the template requires":   {template, "never-made", "ever-made1", template},
-		"an attestation's own verdict": {anAttestation, `"failures": 1`, `"failures": 0`, anAttestation},
-		"a key that is there twice":    {anAttestation, `"name": "unit-test",`, `"name": "x", "name": "unit-test",`, anAttestation},
-		"what is behind a document":    {audit.TrailPath, "}\n}\n", "}\n}\n}\n", audit.TrailPath},
-		"the rule of a custom type":    {audit.TypePath("scan", 1), `.findings < 5`, `.findings < 50`, anAttestation},
-		"which type it is":             {audit.TypePath("scan", 1), `"name": "scan"`, `"name": "sc4n"`, audit.TypePath("scan", 1)},
-		"the size of the evidence":     {anAttestation, `"size": 15`, `"size": 16`, anAttestation},
-		"where the evidence is":        {anAttestation, `/evidence.tgz"`, `/other.tgz"`, anAttestation},
-		"that evidence is lost":        {audit.ManifestPath, `"lost_evidence": []`, `"lost_evidence": [{"attestation_id": "a", "path": "p"}]`, audit.ManifestPath},
-		"the package's verdict":        {audit.ManifestPath, `"status": "INCOMPLETE"`, `"status": "COMPLIANT"`, audit.ManifestPath},
-		"an unknown verdict":           {audit.ManifestPath, `"status": "INCOMPLETE"`, `"status": "FINE"`, audit.ManifestPath},
-		"what the package is of":       {audit.ManifestPath, `"trail": "1"`, `"trail": "2"`, audit.TrailPath},
-		"whose package it is":          {audit.ManifestPath, `"organization": "acme"`, `"organization": "other"`, audit.TrailPath},
-		"the kind of package":          {audit.ManifestPath, `"kind": "trail"`, `"kind": "artifact"`, audit.TrailPath},
-		"an unknown kind of package":   {audit.ManifestPath, `"kind": "trail"`, `"kind": "flow"`, audit.ManifestPath},
+		"the verdict on the trail":      {audit.TrailPath, `"status": "INCOMPLETE"`, `"status": "COMPLIANT"`, audit.TrailPath},
+		"a missing verdict":             {audit.TrailPath, `"compliance_status": {`, `"x": {`, audit.TrailPath},
+		"the trail's name":              {audit.TrailPath, `"name": "1"`, `"name": "2"`, audit.TrailPath},
+		"the trail's flow":              {audit.TrailPath, `"name": "backend"`, `"name": "other"`, audit.TrailPath},
+		"the state of an artifact":      {audit.ArtifactPath(current), `"status": "INCOMPLETE"`, `"status": "COMPLIANT"`, audit.ArtifactPath(current)},
+		"a state in another trail":      {audit.ArtifactPath(current), `"trail_id": "` + trail.ID, `"trail_id": "` + s.flow, audit.ArtifactPath(current)},
+		"the artifact's fingerprint":    {audit.ArtifactPath(current), `"fingerprint": "` + current, `"fingerprint": "` + strings.Repeat("9f", 32), audit.ArtifactPath(current)},
+		"a report in another trail":     {audit.ArtifactPath(old), `"trail": "1"`, `"trail": "2"`, audit.ArtifactPath(old)},
+		"the verdict of a policy":       {audit.EnvironmentsPath, `"compliant": false`, `"compliant": true`, audit.EnvironmentsPath},
+		"the text of a finding":         {audit.EnvironmentsPath, `'never-made'`, `'often-made'`, audit.EnvironmentsPath},
+		"the trail of what runs":        {audit.EnvironmentsPath, `"trail_id": "` + trail.ID, `"trail_id": "` + s.flow, audit.EnvironmentsPath},
+		"an artifact's name in a trail": {audit.EnvironmentsPath, `"artifact_name": "web"`, `"artifact_name": "job"`, audit.EnvironmentsPath},
+		"the running fingerprint":       {audit.EnvironmentsPath, `"fingerprint": "` + current, `"fingerprint": "` + strings.Repeat("9f", 32), audit.EnvironmentsPath},
+		"the fingerprint of the facts":  {audit.EnvironmentsPath, "\"acme/web\",\n      \"fingerprint\": \"" + current, "\"acme/web\",\n      \"fingerprint\": \"" + strings.Repeat("9f", 32), audit.EnvironmentsPath},
+		"an added flow":                 {audit.EnvironmentsPath, `"flows": []`, aFlow, audit.EnvironmentsPath},
+		"a decision":                    {audit.EnvironmentsPath, `"name": "go-live"`, `"name": "go-dead"`, audit.EnvironmentsPath},
+		"a policy":                      {audit.PolicyPath("production", 1), "trail-compliance: {required: true}", "trail-compliance: {required: false}", audit.EnvironmentsPath},
+		"what the template requires":    {template, "never-made", "ever-made1", template},
+		"an attestation's payload":      {anAttestation, `"failures": 1`, `"failures": 0`, anAttestation},
+		"a duplicate key":               {anAttestation, `"name": "unit-test",`, `"name": "x", "name": "unit-test",`, anAttestation},
+		"data after a document":         {audit.TrailPath, "}\n}\n", "}\n}\n}\n", audit.TrailPath},
+		"the rule of a custom type":     {audit.TypePath("scan", 1), `.findings < 5`, `.findings < 50`, anAttestation},
+		"the name of a custom type":     {audit.TypePath("scan", 1), `"name": "scan"`, `"name": "sc4n"`, audit.TypePath("scan", 1)},
+		"the size of the evidence":      {anAttestation, `"size": 15`, `"size": 16`, anAttestation},
+		"the path of the evidence":      {anAttestation, `/evidence.tgz"`, `/other.tgz"`, anAttestation},
+		"added lost evidence":           {audit.ManifestPath, `"lost_evidence": []`, `"lost_evidence": [{"attestation_id": "a", "path": "p"}]`, audit.ManifestPath},
+		"the package's verdict":         {audit.ManifestPath, `"status": "INCOMPLETE"`, `"status": "COMPLIANT"`, audit.ManifestPath},
+		"an unknown verdict":            {audit.ManifestPath, `"status": "INCOMPLETE"`, `"status": "FINE"`, audit.ManifestPath},
+		"the package's trail":           {audit.ManifestPath, `"trail": "1"`, `"trail": "2"`, audit.TrailPath},
+		"the package's organization":    {audit.ManifestPath, `"organization": "acme"`, `"organization": "other"`, audit.TrailPath},
+		"the kind of package":           {audit.ManifestPath, `"kind": "trail"`, `"kind": "artifact"`, audit.TrailPath},
+		"an unknown kind of package":    {audit.ManifestPath, `"kind": "trail"`, `"kind": "flow"`, audit.ManifestPath},
 	} {
 		t.Run(name, func(t *testing.T) {
 			result := verify(t, forge(t, members, func(path, content string) string {
@@ -184,7 +182,7 @@ func TestForgedPackagesAreFound(t *testing.T) {
 	}
 }
 
-// aFlow are facts of the trail of the package that the package already has.
+// aFlow is a second flow entry, for the trail of the package.
 const aFlow = `"flows": [
         {
           "name": "backend",
@@ -227,13 +225,13 @@ func TestUnknownMembersAreFoundThoughTheChecksumsMatch(t *testing.T) {
 		"policies/../1.yml", "policies/a%2Fb/01.yml", "controls/a/b.json", "controls/%61.json", "Trail.json", "templates/x.yml",
 	} {
 		contents := map[string][]byte{path: []byte("x")}
-		for _, one := range members {
-			contents[one.header.Name] = one.content
+		for _, m := range members {
+			contents[m.header.Name] = m.content
 		}
 		sum(t, contents)
 		forged := []member{{&tar.Header{Name: path}, []byte("x")}}
-		for _, one := range members {
-			forged = append(forged, member{one.header, contents[one.header.Name]})
+		for _, m := range members {
+			forged = append(forged, member{m.header, contents[m.header.Name]})
 		}
 		if result := verify(t, forged); !slices.ContainsFunc(result.Findings, func(f audit.Finding) bool { return f.Member == path }) {
 			t.Errorf("with %s the findings are %v", path, result.Findings)

@@ -1,4 +1,4 @@
-// Package auditpackage assembles audit packages: Requests requests them (in the api), Assembler assembles them and
+// Package auditpackage assembles audit packages: Requests accepts requests (in the api), Assembler assembles them and
 // Cleaner deletes them (in a worker). The format is in evidence/audit.
 package auditpackage
 
@@ -109,7 +109,7 @@ func (a *Assembler) hold(ctx context.Context, assembly *audit.Assembly, holder s
 	return assembled, err
 }
 
-// renew renews the lease, and fails if the assembly has another holder by now. It ignores an outage of the store.
+// renew renews the lease, and fails if the assembly has another holder by now. It ignores errors of the store.
 func (a *Assembler) renew(ctx context.Context, id, holder string) error {
 	held := true
 	_, err := a.store.Assemblies.Update(ctx, id, func(assembly *audit.Assembly) {

@@ -33,7 +33,7 @@ type draft struct {
 	environments map[string]string
 	policies     []policy.Version
 	types        []audit.TypeDocument
-	proofs       *proofs // nil if the organization has no log
+	proofs       *proofs // nil if the organization has no log, or this worker no key for it
 
 	// held is the buffer of the current evidence file, reused for each.
 	held bytes.Buffer

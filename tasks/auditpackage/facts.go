@@ -75,8 +75,7 @@ func (f *facts) loadTrails(ctx context.Context, store *app.Store, assembly *audi
 	return nil
 }
 
-// trailsOf reads the trail of a package, or the newest audit.MaxTrails of its artifact. omitted is how many more it
-// has.
+// trailsOf reads the trail of a package, or the newest audit.MaxTrails of its artifact, which has omitted more.
 func trailsOf(ctx context.Context, store *app.Store, assembly *audit.Assembly) (trails []evidence.Trail, omitted int, err error) {
 	keys := []string{evidence.TrailKey(assembly.Flow, assembly.Trail)}
 	if assembly.Kind == audit.OfArtifact {
@@ -159,8 +158,8 @@ func (f *facts) limitToArtifact(fingerprint string) {
 	})
 }
 
-// limitToAttestation keeps the attestations with the name and a subject of one: those that it replaced, and those that
-// replaced it. The trail is not evaluated.
+// limitToAttestation keeps the attestations with the name and a subject of the one with an id: those that it replaced,
+// and those that replaced it. The trail is not evaluated.
 func (f *facts) limitToAttestation(id string) error {
 	f.records, f.events = nil, nil
 	i := slices.IndexFunc(f.attested, func(a pipelines.TrailAttestation) bool { return a.ID == id })

@@ -11,8 +11,8 @@ import (
 	"attestry/tasks/orphans"
 )
 
-// TestObjectsOfPackagesThatNoRecordNamesAreDeleted leaves an archive without a record, as a worker does
-// that is killed between the two, beside packages that are ready and replaced.
+// TestObjectsOfPackagesThatNoRecordNamesAreDeleted leaves an archive without a record, like a worker that is killed
+// between both writes, besides a ready and a replaced package.
 func TestObjectsOfPackagesThatNoRecordNamesAreDeleted(t *testing.T) {
 	s := newScene(t)
 	s.deliver()
@@ -32,8 +32,8 @@ func TestObjectsOfPackagesThatNoRecordNamesAreDeleted(t *testing.T) {
 		stored audit.Stored
 		kept   bool
 	}{
-		"replaced": {replaced.Archive, true}, "report of the replaced": {*replaced.Report, true},
-		"ready": {ready.Archive, true}, "report of the ready": {*ready.Report, true}, "without a record": {lost.Archive, false},
+		"replaced": {replaced.Archive, true}, "report of the replaced package": {*replaced.Report, true},
+		"ready": {ready.Archive, true}, "report of the ready package": {*ready.Report, true}, "without a record": {lost.Archive, false},
 	} {
 		if _, err := s.store.Objects.Stat(t.Context(), row.stored.Object); (err == nil) != row.kept {
 			t.Errorf("%s: %v", name, err)

@@ -59,8 +59,9 @@ func TestPackageOfATrailHasEverythingAndIsVerified(t *testing.T) {
 	}
 }
 
-// TestPackageJudgesWhatRunsAsAChildByItsArtifact has trails that were told of the child, and of the artifact alone.
-func TestPackageJudgesWhatRunsAsAChildByItsArtifact(t *testing.T) {
+// TestRunningChildIsEvaluatedByItsArtifact reports an artifact with the child to the first trail, and without the child
+// to the others.
+func TestRunningChildIsEvaluatedByItsArtifact(t *testing.T) {
 	s := newScene(t)
 	child := strings.Repeat("3d", 32)
 	s.begin("1")
@@ -81,7 +82,7 @@ func TestPackageJudgesWhatRunsAsAChildByItsArtifact(t *testing.T) {
 		var running []audit.EnvironmentDocument
 		s.must(audit.Decode(contentOf(t, members, audit.EnvironmentsPath), &running))
 		if len(running) != 1 || running[0].Fingerprint != child || running[0].Policies[0].Findings[0].Text != "Flow 'backend' knows the artifact from trail '3'." {
-			t.Errorf("%s: it runs as %+v", name, running)
+			t.Errorf("%s: the running artifacts are %+v", name, running)
 		}
 	}
 }
@@ -113,7 +114,7 @@ func TestPackageOfAnArtifactHasItsTrails(t *testing.T) {
 	}
 }
 
-func TestPackageOfAnAttestationHasWhatItReplacedAndWhatReplacedIt(t *testing.T) {
+func TestPackageOfAnAttestationHasTheReplacedOne(t *testing.T) {
 	s := newScene(t)
 	s.deliver()
 	again := attestation("ticket", evidence.TypeJira)
@@ -141,7 +142,7 @@ func TestSameFactsMakeTheSameBytes(t *testing.T) {
 	}
 }
 
-func TestUnchangedPackageIsNotAssembledAgain(t *testing.T) {
+func TestOnlyChangedPackagesAreAssembledAgain(t *testing.T) {
 	s := newScene(t)
 	s.deliver()
 	first := s.assemble(s.ofTrail("1"))
@@ -167,7 +168,7 @@ func TestUnchangedPackageIsNotAssembledAgain(t *testing.T) {
 			t.Errorf("%s: the package is %s", name, answer.Progress)
 		}
 		if next := s.assemble(s.ofTrail("1")); next.Archive.Object == first.Archive.Object {
-			t.Errorf("%s does not show", name)
+			t.Errorf("%s does not change the package", name)
 		} else {
 			first = next
 		}
@@ -181,8 +182,8 @@ func TestUnchangedPackageIsNotAssembledAgain(t *testing.T) {
 	}
 }
 
-// TestPackageEvaluatesAsTheServiceDoes has trails in which attestations come before and behind
-// artifacts, by name with commits and by fingerprint.
+// TestPackageEvaluatesAsTheServiceDoes has random trails, with attestations before and after their artifacts, by name
+// with commits and by fingerprint.
 func TestPackageEvaluatesAsTheServiceDoes(t *testing.T) {
 	rounds := 200
 	if testing.Short() {
@@ -218,7 +219,7 @@ func TestPackageEvaluatesAsTheServiceDoes(t *testing.T) {
 	}
 }
 
-func TestLostEvidenceIsToldAndFoundAgain(t *testing.T) {
+func TestLostEvidenceIsReportedUntilItIsRestored(t *testing.T) {
 	for reason, damage := range map[string]func(path string) error{
 		audit.EvidenceMissing: os.Remove,
 		audit.EvidenceAltered: func(path string) error { return os.WriteFile(path, []byte("something else"), 0o600) },
@@ -274,7 +275,7 @@ func TestPackageThatTheObjectStoreLosesIsAssembledAgain(t *testing.T) {
 			t.Errorf("%s: another package", name)
 		}
 		if got := s.read(subject.ID, first.Archive); !bytes.Equal(got, content) {
-			t.Errorf("%s: it is not the same again", name)
+			t.Errorf("%s: the content differs", name)
 		}
 	}
 }
@@ -293,20 +294,20 @@ func TestReplacedPackagesAreDeletedLater(t *testing.T) {
 	s.clock.Advance(30 * time.Minute)
 	s.must(s.cleaner.Clean(t.Context()))
 	if !exists(first.Archive) || !exists(*first.Report) {
-		t.Error("somebody may still be downloading it")
+		t.Error("deleted although a client may still be downloading it")
 	}
 	s.clock.Advance(time.Hour)
 	s.must(s.cleaner.Clean(t.Context()))
 	if exists(first.Archive) || exists(*first.Report) || !exists(second.Archive) || !exists(*second.Report) {
-		t.Error("not the replaced package was deleted, or more")
+		t.Error("the replaced package was not deleted, or others were")
 	}
 	if left, err := s.store.Assemblies.Replaced(t.Context(), s.now(), storage.MaxMany); err != nil || len(left) > 0 {
 		t.Errorf("still to be deleted: %v, %v", left, err)
 	}
 }
 
-// TestPackagesThatNobodyAsksForAreDeleted asks for one of two packages from time to time.
-func TestPackagesThatNobodyAsksForAreDeleted(t *testing.T) {
+// TestPackagesThatAreNotRequestedAreDeleted requests only one of two packages from time to time.
+func TestPackagesThatAreNotRequestedAreDeleted(t *testing.T) {
 	s := newScene(t)
 	s.deliver()
 	asked, unasked := s.ofTrail("1"), s.ofArtifact(current)
@@ -324,26 +325,25 @@ func TestPackagesThatNobodyAsksForAreDeleted(t *testing.T) {
 		}
 	}
 	if !exists(first.Archive) {
-		t.Error("somebody may still be downloading it")
+		t.Error("deleted although a client may still be downloading it")
 	}
 	s.clock.Advance(2 * time.Hour)
 	s.must(s.cleaner.Clean(t.Context()))
 	if exists(first.Archive) || !exists(kept.Archive) || !exists(*kept.Report) {
-		t.Error("not the package that nobody asks for was deleted, or more")
+		t.Error("the package that is not requested was not deleted, or others were")
 	}
 	again := s.assemble(unasked)
 	if got := s.read(unasked.ID, again.Archive); !bytes.Equal(got, content) {
-		t.Error("it is not the same again")
+		t.Error("the content differs")
 	}
 	s.clock.Advance(2 * time.Hour)
 	s.must(s.cleaner.Clean(t.Context()))
 	if !exists(again.Archive) {
-		t.Error("what was assembled again was deleted")
+		t.Error("the package that was assembled again was deleted")
 	}
 }
 
-// TestPackageThatIsAttachedAsEvidenceStays attaches a package to another trail, and has the first one
-// replaced.
+// TestPackageThatIsAttachedAsEvidenceStays stores the archive of a package as evidence, and replaces the package.
 func TestPackageThatIsAttachedAsEvidenceStays(t *testing.T) {
 	s := newScene(t)
 	s.deliver()
@@ -358,7 +358,7 @@ func TestPackageThatIsAttachedAsEvidenceStays(t *testing.T) {
 	}
 }
 
-func TestReportOfManyAttestationsSaysHowManyMoreThereAre(t *testing.T) {
+func TestPackageOfManyAttestationsIsVerified(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long")
 	}
@@ -373,7 +373,7 @@ func TestReportOfManyAttestationsSaysHowManyMoreThereAre(t *testing.T) {
 	}
 }
 
-// retainedObjects is a store that keeps objects from deletion.
+// retainedObjects is an object store that refuses to delete retained objects.
 type retainedObjects struct {
 	storage.Objects
 	until map[string]time.Time

@@ -12,7 +12,7 @@ func newRandom(t *testing.T, seed int) *rand.Rand {
 	return rand.New(rand.NewPCG(uint64(seed), 1))
 }
 
-// randomStep reports an artifact, or attests the trail or an artifact in some way.
+// randomStep reports a random artifact, or attests the trail or an artifact.
 func (s *scene) randomStep(random *rand.Rand) {
 	s.t.Helper()
 	fingerprints := []string{old, current, other}

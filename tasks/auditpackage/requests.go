@@ -27,14 +27,14 @@ type Waiters interface {
 	Register(id string) (wake <-chan struct{}, leave func(), ok bool)
 }
 
-// Requests requests packages, and opens those that are ready.
+// Requests accepts requests for packages, and opens those that are ready.
 type Requests struct {
 	store   *app.Store
 	waiters Waiters
 	clock   evidence.Clock
 }
 
-// NewRequests makes a Requests for the api.
+// NewRequests makes a Requests, whose calls waiters wake.
 func NewRequests(store *app.Store, waiters Waiters, clock evidence.Clock) *Requests {
 	return &Requests{store: store, waiters: waiters, clock: clock}
 }

@@ -37,7 +37,7 @@ func TestRequestsOfTheSameFactsShareAnAssembly(t *testing.T) {
 	}
 }
 
-func TestPackageThatIsAskedForWhileAnotherIsAssembledShowsTheLaterFacts(t *testing.T) {
+func TestPackageRequestedDuringAnAssemblyHasTheLaterFacts(t *testing.T) {
 	s := newScene(t)
 	s.deliver()
 	s.ask(s.ofTrail("1"))
@@ -59,11 +59,11 @@ func TestPackageThatIsAskedForWhileAnotherIsAssembledShowsTheLaterFacts(t *testi
 	}
 }
 
-// observedObjects tells when something is put.
+// observedObjects is an object store that calls put before each Put.
 type observedObjects struct {
 	storage.Objects
 	put func()
-	// err is the error of Put, if there is one, which has read the stream.
+	// err, if set, is the error that Put returns after it has read the stream.
 	err error
 }
 
@@ -106,11 +106,11 @@ func TestRequestDoesNotWaitForEver(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := s.requests.Ask(ctx, s.ofTrail("1"), time.Minute); !errors.Is(err, context.Canceled) {
-		t.Errorf("a client that is gone: %v", err)
+		t.Errorf("a canceled request: %v", err)
 	}
 }
 
-func TestOutageIsNoAttemptAndShowsItsReason(t *testing.T) {
+func TestOutageIsReportedAndDoesNotCountAsAnAttempt(t *testing.T) {
 	s := newScene(t)
 	s.deliver()
 	s.ask(s.ofTrail("1"))
@@ -131,7 +131,7 @@ func TestOutageIsNoAttemptAndShowsItsReason(t *testing.T) {
 	}
 }
 
-func TestAssemblyThatFailsTellsWhyAndIsTriedAgainWhenItIsAskedFor(t *testing.T) {
+func TestFailedAssemblyIsReportedOnceAndRetriedOnRequest(t *testing.T) {
 	s := newScene(t)
 	s.deliver()
 	subject := s.ofTrail("1")
@@ -147,7 +147,7 @@ func TestAssemblyThatFailsTellsWhyAndIsTriedAgainWhenItIsAskedFor(t *testing.T) 
 	}
 	s.start(s.docs, s.engine)
 	if answer := s.ask(subject); answer.Progress != audit.Failed || answer.Reason != assembly.Reason {
-		t.Errorf("whoever comes back: %+v", answer)
+		t.Errorf("the first request after the failure: %+v", answer)
 	}
 	if answer := s.ask(subject); answer.Progress != audit.Pending || answer.Reason != "" {
 		t.Errorf("the next request: %+v", answer)
@@ -183,7 +183,7 @@ func TestPackagesAreAssembledThoughTheClockIsSetBack(t *testing.T) {
 	}
 }
 
-func TestTaskThatRedisForgetsIsEnqueuedAgain(t *testing.T) {
+func TestTaskThatRedisLosesIsEnqueuedAgain(t *testing.T) {
 	s := newScene(t)
 	s.deliver()
 	s.ask(s.ofTrail("1"))
@@ -201,8 +201,7 @@ func TestTaskThatRedisForgetsIsEnqueuedAgain(t *testing.T) {
 	}
 }
 
-// TestPackageIsAssembledAlthoughWorkersDie has a worker die at each of its writes, before it and
-// behind it.
+// TestPackageIsAssembledAlthoughWorkersDie has a worker die before or after each of its writes.
 func TestPackageIsAssembledAlthoughWorkersDie(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		for write := 1; ; write++ {
@@ -217,7 +216,7 @@ func TestPackageIsAssembledAlthoughWorkersDie(t *testing.T) {
 			s.must(s.work())
 			answer := s.ask(s.ofTrail("1"))
 			if answer.Progress != audit.Complete {
-				t.Fatalf("death at write %d, behind it %v: %+v", write, after, answer)
+				t.Fatalf("death at write %d, after it %v: %+v", write, after, answer)
 			}
 			if !dying.Dead.Load() {
 				break
@@ -237,7 +236,7 @@ func TestPackageThatKillsItsWorkersFails(t *testing.T) {
 		s.clock.Advance(time.Minute)
 		assembly, err := s.store.Assemblies.Get(t.Context(), subject.ID)
 		if want := i == job.Assemble.Attempts; err != nil || (assembly.ProgressOf(1) == audit.Failed) != want {
-			t.Errorf("behind %d deaths: %+v, %v", i+1, assembly, err)
+			t.Errorf("after %d deaths: %+v, %v", i+1, assembly, err)
 		}
 	}
 }
@@ -260,7 +259,7 @@ func TestPackageWhoseAssemblyPanicsFails(t *testing.T) {
 		s.clock.Advance(time.Minute)
 		assembly, err := s.store.Assemblies.Get(t.Context(), subject.ID)
 		if want := i+1 == job.Assemble.Attempts; err != nil || (assembly.ProgressOf(1) == audit.Failed) != want {
-			t.Errorf("behind %d attempts: %+v, %v", i+1, assembly, err)
+			t.Errorf("after %d attempts: %+v, %v", i+1, assembly, err)
 		}
 	}
 }
@@ -276,14 +275,14 @@ func TestWorkersDoNotAssembleTheSamePackageAtOnce(t *testing.T) {
 	if answer := s.ask(subject); answer.Progress != audit.Pending {
 		t.Errorf("answer %+v", answer)
 	}
-	s.clock.Advance(time.Minute) // nothing was heard of it
+	s.clock.Advance(time.Minute) // the other worker's lease expires
 	s.must(s.work())
 	if answer := s.ask(subject); answer.Progress != audit.Complete {
 		t.Errorf("answer %+v", answer)
 	}
 }
 
-// TestReadyPackageCostsAConstantNumberOfCommands compares a trail of one artifact with one of many.
+// TestReadyPackageCostsAConstantNumberOfCommands compares a trail with few facts with one with many.
 func TestReadyPackageCostsAConstantNumberOfCommands(t *testing.T) {
 	costs := map[int]int{}
 	for _, attestations := range []int{1, 40} {

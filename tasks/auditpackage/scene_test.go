@@ -37,10 +37,9 @@ import (
 	"attestry/tasks/reports"
 )
 
-// acme is the organization of the tests.
 var acme = evidence.OrgAccess{OrgID: "org", OrgName: "acme"}
 
-// old and current are the artifacts of the scene, other is one of another name.
+// old and current are fingerprints of the artifact web, other is that of the artifact job.
 var (
 	old     = strings.Repeat("0a", 32)
 	current = strings.Repeat("1b", 32)
@@ -67,7 +66,8 @@ artifacts:
     - {name: "*", type: decision, for_control: RELEASE}
 `
 
-// scene is a delivery, with what assembles packages of it.
+// scene is an organization with a flow and an environment, and the process that assembles packages. It is also the
+// process's queue, dispatcher and publisher.
 type scene struct {
 	t      *testing.T
 	docs   storage.Documents
@@ -76,7 +76,7 @@ type scene struct {
 	clock  *evidencetest.Clock
 	store  *app.Store
 	queue  []string
-	// published are the ids of what was said to have come further.
+	// published are the ids of published changes.
 	published []string
 	relay     *relay.Relay
 	cleaner   *auditpackage.Cleaner
@@ -95,7 +95,7 @@ func (s *scene) Waiting(context.Context, string) (int, error) { return 0, nil }
 
 func (s *scene) PublishChange(_ context.Context, id string) { s.published = append(s.published, id) }
 
-// Register refuses, so that requests look by themselves.
+// Register refuses all waiters, so that requests poll.
 func (s *scene) Register(string) (<-chan struct{}, func(), bool) { return nil, func() {}, false }
 
 func (s *scene) Dispatch(context.Context, *job.Kind, string, int64) {}
@@ -113,7 +113,7 @@ func newScene(t *testing.T) *scene {
 	return s
 }
 
-// start begins a process.
+// start replaces the process by a new one, with empty caches.
 func (s *scene) start(docs storage.Documents, objects storage.Objects) {
 	log := slog.New(slog.DiscardHandler)
 	guarded := guard.New(s.clock.Now, log, prometheus.NewRegistry())
@@ -142,7 +142,7 @@ func (s *scene) scope(trail string) recording.Scope {
 	return recording.Scope{Org: acme.OrgID, OrgName: acme.OrgName, Flow: "backend", Trail: trail, By: "ci", ByID: "ci", At: s.now()}
 }
 
-// begin makes the flow and a trail of it.
+// begin creates the flow and one of its trails.
 func (s *scene) begin(trail string) {
 	s.t.Helper()
 	id, err := s.store.Templates.Put(s.t.Context(), acme.OrgID, []byte(flowTemplate))
@@ -166,12 +166,12 @@ func (s *scene) report(trail, name, fingerprint string, children ...string) {
 	}, nil))
 }
 
-// attestation begins one that is compliant.
+// attestation returns a compliant attestation, to be completed.
 func attestation(name, kind string) evidence.Attestation {
 	return evidence.Attestation{Name: name, Type: kind, Compliant: true}
 }
 
-// file is content that is stored as evidence.
+// file stores content as an evidence file.
 func (s *scene) file(content string) *evidence.EvidenceFile {
 	s.t.Helper()
 	object, err := s.store.Objects.Put(s.t.Context(), acme.OrgID, strings.NewReader(content), int64(len(content)))
@@ -196,9 +196,8 @@ func payload(name, content string) map[string]json.RawMessage {
 	return map[string]json.RawMessage{name: json.RawMessage(content)}
 }
 
-// deliver plays a whole delivery: artifacts, one of which was replaced, attestations of all kinds
-// with evidence, an override, a decision on a control, and an environment whose policy judges what
-// runs.
+// deliver records a whole delivery: artifacts, one of which is replaced, several types of attestations with evidence,
+// an override, a decision on a control, and an environment with a policy.
 func (s *scene) deliver() {
 	s.t.Helper()
 	ctx := s.t.Context()
@@ -237,7 +236,7 @@ func (s *scene) deliver() {
 	s.run("production", current, other)
 }
 
-// run declares an environment with a policy, and reports what runs there.
+// run creates an environment with a policy, and reports the running artifacts.
 func (s *scene) run(name string, fingerprints ...string) {
 	s.t.Helper()
 	ctx := s.t.Context()
@@ -289,7 +288,7 @@ func (s *scene) ofAttestation(trail, id string) audit.Assembly {
 	}
 }
 
-// ask asks for a package without waiting.
+// ask requests a package without waiting.
 func (s *scene) ask(subject audit.Assembly) auditpackage.Answer {
 	s.t.Helper()
 	answer, err := s.requests.Ask(s.t.Context(), subject, 0)
@@ -297,10 +296,10 @@ func (s *scene) ask(subject audit.Assembly) auditpackage.Answer {
 	return answer
 }
 
-// keptFor is how long the relay keeps packages that nobody asks for.
+// keptFor is how long the cleaner keeps a package after its last request.
 const keptFor = 30 * 24 * time.Hour
 
-// work relays what waits and has it assembled.
+// work relays the due assemblies and assembles them.
 func (s *scene) work() error {
 	s.t.Helper()
 	s.must(s.relay.Relay(s.t.Context()))
@@ -313,7 +312,7 @@ func (s *scene) work() error {
 	return errors.Join(failed...)
 }
 
-// assemble has a package assembled and returns it.
+// assemble requests and assembles a package and returns it.
 func (s *scene) assemble(subject audit.Assembly) *audit.Assembled {
 	s.t.Helper()
 	s.ask(subject)
@@ -360,7 +359,7 @@ func (s *scene) members(archive []byte) []member {
 	}
 }
 
-// packageOf has a package assembled and returns its members.
+// packageOf assembles a package and returns the members of its archive.
 func (s *scene) packageOf(subject audit.Assembly) []member {
 	s.t.Helper()
 	return s.members(s.read(subject.ID, s.assemble(subject).Archive))
@@ -369,8 +368,8 @@ func (s *scene) packageOf(subject audit.Assembly) []member {
 func verify(t *testing.T, members []member) audit.Result {
 	t.Helper()
 	verifier := audit.NewVerifier(attestationtest.Evaluate, audit.DefaultMemory)
-	for _, one := range members {
-		if err := verifier.Add(one.header.Name, int64(len(one.content)), bytes.NewReader(one.content)); err != nil {
+	for _, m := range members {
+		if err := verifier.Add(m.header.Name, int64(len(m.content)), bytes.NewReader(m.content)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -379,9 +378,9 @@ func verify(t *testing.T, members []member) audit.Result {
 
 func contentOf(t *testing.T, members []member, path string) []byte {
 	t.Helper()
-	for _, one := range members {
-		if one.header.Name == path {
-			return one.content
+	for _, m := range members {
+		if m.header.Name == path {
+			return m.content
 		}
 	}
 	t.Fatalf("there is no member %s", path)
@@ -390,8 +389,8 @@ func contentOf(t *testing.T, members []member, path string) []byte {
 
 func names(members []member) []string {
 	var names []string
-	for _, one := range members {
-		names = append(names, one.header.Name)
+	for _, m := range members {
+		names = append(names, m.header.Name)
 	}
 	return names
 }

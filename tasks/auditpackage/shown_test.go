@@ -11,8 +11,9 @@ import (
 	"attestry/tasks/auditpackage/pdf"
 )
 
-// TestReportShowsWhatCounts has more attestations than the report of a trail shows. Those that count are among the first.
-func TestReportShowsWhatCounts(t *testing.T) {
+// TestReportShowsTheAttestationsThatCount has more attestations than a report shows, and the ones that count are the
+// oldest.
+func TestReportShowsTheAttestationsThatCount(t *testing.T) {
 	d := &draft{facts: &facts{trails: []evidence.Trail{{ID: "trail"}}}}
 	evaluation := &audit.Evaluation{}
 	const all, counting = pdf.MaxAttestations + 500, 100

@@ -13,7 +13,7 @@ import (
 	"attestry/storage/environments"
 )
 
-// state is the state that a package depends on. The same state makes the same package.
+// state is the state that a package depends on, besides that of shownOf. The same state makes the same package.
 type state struct {
 	Schema  int
 	OrgName string

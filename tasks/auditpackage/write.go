@@ -15,8 +15,8 @@ import (
 	"attestry/tasks/auditpackage/pdf"
 )
 
-// maxInMemory is the size in bytes up to which an evidence file is in memory until all of it is verified: that of any
-// file that clients can send. A larger one is in a temporary file.
+// maxInMemory is the size in bytes up to which a file is buffered in memory: that of the largest file that clients can
+// send. A larger one is in a temporary file.
 const maxInMemory = 10 << 20
 
 // write writes the archive of the package, and returns the report of a trail, nil for other packages.
@@ -164,14 +164,14 @@ func (d *draft) openEvidence(ctx context.Context, attestation *evidence.Attestat
 	return content, "", nil
 }
 
-// member is a member that is written after those before it.
+// member is a member that is in memory until those before it are written.
 type member struct {
 	path    string
 	at      float64 // Unix seconds
 	content []byte
 }
 
-// rest returns the members after the written ones, in their order: documents, checksums, report, signature, manifest.
+// rest returns the members after the written ones, sorted: documents, checksums, report, signature and manifest.
 func (d *draft) rest(written []audit.Member, documents []member) (rest []member, report []byte, err error) {
 	rest = documents
 	all := slices.Clone(written)

@@ -58,8 +58,8 @@ func (w *writer) artifact(artifact *snapshot.Artifact, p *provenances) *notifica
 	return shown
 }
 
-// why explains in at most maxReasons sentences why a running artifact is not compliant. The
-// decisions of an artifact that has exited may be of other policies.
+// why explains in at most maxReasons sentences why a running artifact is not compliant. Do not call it for an artifact
+// that has exited: its decisions may be of other policies.
 func (p *provenances) why(artifact *snapshot.Artifact) []string {
 	if artifact.Compliant == nil || *artifact.Compliant || len(artifact.Decisions) != len(p.applied) {
 		return nil

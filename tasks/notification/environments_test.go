@@ -10,18 +10,18 @@ import (
 	"attestry/storage/governance"
 )
 
-func TestStartedAndExitedArtifactsAreTold(t *testing.T) {
+func TestStartedAndExitedArtifactsAreNotified(t *testing.T) {
 	s := newScene(t)
 	s.report("old")
 	s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.StartedArtifact}, webhook("a"))
 	s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.ExitedArtifact}, webhook("b"))
-	s.wantTold() // the artifact started before the actions existed
+	s.wantNotices() // the artifact started before the actions existed
 	s.report("old", "new")
-	s.wantTold("ARTIFACT_STARTED new WEBHOOK")
+	s.wantNotices("ARTIFACT_STARTED new WEBHOOK")
 	s.report("new")
-	s.wantTold("ARTIFACT_EXITED old WEBHOOK")
+	s.wantNotices("ARTIFACT_EXITED old WEBHOOK")
 	s.report("new")
-	s.wantTold()
+	s.wantNotices()
 }
 
 func TestReportsThatWereAcceptedBeforeAnActionExistedFireNothing(t *testing.T) {
@@ -30,14 +30,14 @@ func TestReportsThatWereAcceptedBeforeAnActionExistedFireNothing(t *testing.T) {
 	s.report("early") // accepted a second ago, by the clock of another process
 	s.clock.Advance(1e9)
 	s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.StartedArtifact}, webhook("a"))
-	s.wantTold()
+	s.wantNotices()
 }
 
-func TestArtifactsThatScaleAreToldWithoutASnapshot(t *testing.T) {
+func TestScaledArtifactsAreNotifiedWithoutASnapshot(t *testing.T) {
 	s := newScene(t)
 	number := s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.ScaledArtifact}, webhook("a"))
 	s.report("web", "db")
-	s.wantTold()
+	s.wantNotices()
 	for _, step := range []struct {
 		report []string
 		want   []string
@@ -47,18 +47,18 @@ func TestArtifactsThatScaleAreToldWithoutASnapshot(t *testing.T) {
 		{[]string{"web", "web", "web", "db"}, nil, ""},
 		{[]string{"web", "web", "web", "db", "db"}, []string{"ARTIFACT_SCALED db WEBHOOK"}, "scaled to 2 instances (from 1 to 2)"},
 		{[]string{"web", "db", "db"}, []string{"ARTIFACT_SCALED web WEBHOOK"}, "scaled to 1 instance (from 3 to 1)"},
-		// With a snapshot for another reason.
+		// A snapshot is made because another artifact starts or exits.
 		{[]string{"web", "web", "db", "db", "cache"}, []string{"ARTIFACT_SCALED web WEBHOOK"}, "scaled to 2 instances (from 1 to 2)"},
 		{[]string{"web", "db", "db", "cache"}, []string{"ARTIFACT_SCALED web WEBHOOK"}, "scaled to 1 instance (from 2 to 1)"},
 		{[]string{"web", "db", "db"}, nil, ""},
-		// What exits and starts again has not scaled.
+		// An artifact that exits and starts again has not scaled.
 		{[]string{"db", "db"}, nil, ""},
 		{[]string{"web", "web", "db", "db"}, nil, ""},
 	} {
 		s.report(step.report...)
-		s.wantTold(step.want...)
+		s.wantNotices(step.want...)
 		if all := s.deliveries(number); step.change != "" && all[0].Notice.Description != step.change {
-			t.Errorf("told %q, want %q", all[0].Notice.Description, step.change)
+			t.Errorf("notice %q, want %q", all[0].Notice.Description, step.change)
 		}
 	}
 	if last, err := s.store.Snapshots.LastNumber(t.Context(), s.env); err != nil || last != 5 {
@@ -71,15 +71,14 @@ func TestEvaluationWithoutAReportScalesNothing(t *testing.T) {
 	s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.ScaledArtifact}, webhook("a"))
 	s.report("web")
 	s.report("web", "web")
-	s.wantTold("ARTIFACT_SCALED web WEBHOOK")
+	s.wantNotices("ARTIFACT_SCALED web WEBHOOK")
 	s.requireProvenance()
-	s.wantTold()
+	s.wantNotices()
 	s.report("web")
-	s.wantTold("ARTIFACT_SCALED web WEBHOOK")
+	s.wantNotices("ARTIFACT_SCALED web WEBHOOK")
 }
 
-// requireProvenance attaches a policy that nothing of unknown origin complies with, and has it
-// applied.
+// requireProvenance attaches a policy that requires provenance, and evaluates the environment.
 func (s *scene) requireProvenance() {
 	s.t.Helper()
 	source := "_schema: https://kosli.com/schemas/policy/environment/v1\nartifacts:\n  provenance:\n    required: true\n"
@@ -92,7 +91,7 @@ func (s *scene) requireProvenance() {
 	s.must(s.evaluate())
 }
 
-// evaluate evaluates again what runs.
+// evaluate evaluates the running artifacts again.
 func (s *scene) evaluate() error {
 	if err := s.intake.Reevaluate(s.t.Context(), acme.OrgID, s.env, evidence.Server, "anna"); err != nil {
 		return err
@@ -100,61 +99,61 @@ func (s *scene) evaluate() error {
 	return s.processor.Drain(s.t.Context(), s.env)
 }
 
-func TestTurnsOfTheStateAreToldWithTheReasons(t *testing.T) {
+func TestChangesOfTheComplianceStateAreNotifiedWithReasons(t *testing.T) {
 	s := newScene(t)
 	number := s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.CompliantEnv, notification.NonCompliantEnv}, webhook("a"), chat("b"))
 	s.requireProvenance()
-	s.report() // nothing runs: compliant, from unknown
-	s.wantTold()
+	s.report() // nothing runs: unknown becomes compliant
+	s.wantNotices()
 	s.report("stranger")
-	s.wantTold("ENVIRONMENT_NON_COMPLIANT production SLACK", "ENVIRONMENT_NON_COMPLIANT production WEBHOOK")
+	s.wantNotices("ENVIRONMENT_NON_COMPLIANT production SLACK", "ENVIRONMENT_NON_COMPLIANT production WEBHOOK")
 	notice := s.deliveries(number)[0].Notice
 	if notice.Snapshot.Status != "non-compliant" || len(notice.Details) != 1 || !strings.Contains(notice.Details[0], "stranger: No flow knows the artifact") {
-		t.Errorf("told %+v", notice)
+		t.Errorf("notice %+v", notice)
 	}
 	s.report("stranger", "another")
-	s.wantTold()
+	s.wantNotices()
 	s.report()
-	s.wantTold("ENVIRONMENT_COMPLIANT production SLACK", "ENVIRONMENT_COMPLIANT production WEBHOOK")
+	s.wantNotices("ENVIRONMENT_COMPLIANT production SLACK", "ENVIRONMENT_COMPLIANT production WEBHOOK")
 }
 
-func TestPeopleAreToldOfManyArtifactsAtOnce(t *testing.T) {
+func TestManyArtifactsAreSummarizedForPeople(t *testing.T) {
 	s := newScene(t)
 	number := s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.StartedArtifact}, webhook("a"), chat("b"))
 	s.report("1", "2", "3", "4", "5")
-	if got := s.told(); len(got) != 10 {
-		t.Errorf("5 artifacts: told %q", got)
+	if got := s.sentNotices(); len(got) != 10 {
+		t.Errorf("5 artifacts: sent %q", got)
 	}
 	names := []string{"1", "2", "3", "4", "5"}
 	for _, letter := range "abcdefghijklmnopqrstuvwxyz" {
 		names = append(names, string(letter))
 	}
 	s.report(names...)
-	got := s.told()
+	got := s.sentNotices()
 	if len(got) != 27 || !slices.Contains(got, "ARTIFACT_STARTED production SLACK") {
-		t.Errorf("26 artifacts: told %q", got)
+		t.Errorf("26 artifacts: sent %q", got)
 	}
-	for _, one := range s.deliveries(number) {
-		if notice := one.Notice; notice.Artifact == nil && (notice.Description != "26 artifacts started running" ||
+	for _, delivery := range s.deliveries(number) {
+		if notice := delivery.Notice; notice.Artifact == nil && (notice.Description != "26 artifacts started running" ||
 			len(notice.Details) != notification.MaxDetails || notice.Details[notification.MaxDetails-1] != "and 7 more") {
-			t.Errorf("told %+v", notice)
+			t.Errorf("notice %+v", notice)
 		}
 	}
 }
 
-func TestAllowedArtifactsAreToldEachTime(t *testing.T) {
+func TestEachAllowanceIsNotified(t *testing.T) {
 	s := newScene(t)
 	number := s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.AllowedArtifact}, webhook("a"))
 	for range 2 {
 		s.allow("web")
-		s.wantTold("ARTIFACT_ALLOWED web WEBHOOK")
+		s.wantNotices("ARTIFACT_ALLOWED web WEBHOOK")
 	}
 	if notice := s.deliveries(number)[0].Notice; notice.Description != "web was permitted by anna" || !slices.Equal(notice.Details, []string{"Reason: hotfix"}) {
-		t.Errorf("told %+v", notice)
+		t.Errorf("notice %+v", notice)
 	}
 }
 
-// allow permits an artifact.
+// allow adds an artifact to the allowlist.
 func (s *scene) allow(name string) {
 	s.t.Helper()
 	_, err := s.store.Allowlist.Put(s.t.Context(), evidence.Allowance{
@@ -164,26 +163,26 @@ func (s *scene) allow(name string) {
 	s.must(err)
 }
 
-func TestAllowedArtifactsAreToldWithTheSnapshotOfThatTime(t *testing.T) {
+func TestAllowanceNoticesHaveTheSnapshotOfThatTime(t *testing.T) {
 	s := newScene(t)
 	number := s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.AllowedArtifact}, webhook("a"))
 	for i, runs := range []string{"web", "db"} {
 		s.allow("web")
-		s.report(runs) // before a worker tells of what was permitted
-		s.wantTold("ARTIFACT_ALLOWED web WEBHOOK")
+		s.report(runs) // before a worker makes the notice of the allowance
+		s.wantNotices("ARTIFACT_ALLOWED web WEBHOOK")
 		var got int64
-		if shown := s.deliveries(number)[0].Notice.Snapshot; shown != nil {
-			got = shown.Index
+		if named := s.deliveries(number)[0].Notice.Snapshot; named != nil {
+			got = named.Index
 		}
 		if want := int64(i); got != want {
-			t.Errorf("told of snapshot %d, want %d", got, want)
+			t.Errorf("the notice has snapshot %d, want %d", got, want)
 		}
 	}
 }
 
-// TestPermissionsAreToldWithTheVerdictThatFollows evaluates the environment before a worker tells of
-// the permission, and at the same time.
-func TestPermissionsAreToldWithTheVerdictThatFollows(t *testing.T) {
+// TestAllowanceNoticesHaveTheVerdictThatFollows evaluates the environment before a worker makes the notice of an
+// allowance, and at the same time.
+func TestAllowanceNoticesHaveTheVerdictThatFollows(t *testing.T) {
 	s := newScene(t)
 	number := s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.AllowedArtifact}, webhook("a"))
 	s.report("stranger", "another")
@@ -191,19 +190,19 @@ func TestPermissionsAreToldWithTheVerdictThatFollows(t *testing.T) {
 	s.allow("stranger")
 	s.must(s.store.Generations.Bump(t.Context(), acme.OrgID))
 	s.must(s.evaluate())
-	s.wantTold("ARTIFACT_ALLOWED stranger WEBHOOK")
+	s.wantNotices("ARTIFACT_ALLOWED stranger WEBHOOK")
 	if shown := s.deliveries(number)[0].Notice.Snapshot; shown.Index != 3 || shown.Status != "non-compliant" {
-		t.Errorf("told of %+v", shown)
+		t.Errorf("the notice has snapshot %+v", shown)
 	}
 
 	s.allow("another")
 	s.must(s.store.Generations.Bump(t.Context(), acme.OrgID))
 	evaluated := make(chan error)
 	go func() { evaluated <- s.evaluate() }()
-	s.wantTold("ARTIFACT_ALLOWED another WEBHOOK")
+	s.wantNotices("ARTIFACT_ALLOWED another WEBHOOK")
 	s.must(<-evaluated)
 	if shown := s.deliveries(number)[0].Notice.Snapshot; shown.Index != 4 || shown.Status != "compliant" {
-		t.Errorf("told of %+v", shown)
+		t.Errorf("the notice has snapshot %+v", shown)
 	}
 }
 
@@ -212,16 +211,16 @@ func TestArchivedEnvironmentsFireNothing(t *testing.T) {
 	s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.StartedArtifact}, webhook("a"))
 	s.report("web")
 	s.must(s.store.Environments.Archive(t.Context(), acme.OrgID, "production", evidence.Seconds(s.clock.Now())))
-	s.wantTold()
+	s.wantNotices()
 }
 
-func TestNoticesNameWhereAnArtifactComesFrom(t *testing.T) {
+func TestNoticesHaveTheProvenanceOfAnArtifact(t *testing.T) {
 	s := newScene(t)
 	number := s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.StartedArtifact}, webhook("a"))
 	s.flow()
 	s.reportArtifact("build-1", "web")
 	s.report("web")
-	s.wantTold("ARTIFACT_STARTED web WEBHOOK")
+	s.wantNotices("ARTIFACT_STARTED web WEBHOOK")
 	notice := s.deliveries(number)[0].Notice
 	want := notification.NoticeProvenance{
 		Flow: "backend", Status: "compliant", Commit: "0123456789012345678901234567890123456789", CommitURL: "https://git.example.com/c",
@@ -230,9 +229,9 @@ func TestNoticesNameWhereAnArtifactComesFrom(t *testing.T) {
 		BuildURL: "https://ci.example.com/1",
 	}
 	if *notice.Artifact.Provenance != want || !strings.Contains(want.HTMLURL, "/acme/flows/backend/artifacts/"+fingerprint("web")+"?artifact_id=") {
-		t.Errorf("told %+v", notice.Artifact.Provenance)
+		t.Errorf("provenance %+v", notice.Artifact.Provenance)
 	}
 	if s := notice.Snapshot; notice.Org != "acme" || s.Index != 1 || s.HTMLURL != "https://attestry.example.com/acme/environments/production/snapshots/1" || notice.Link != s.HTMLURL {
-		t.Errorf("told %+v of %+v", notice, s)
+		t.Errorf("notice %+v of snapshot %+v", notice, s)
 	}
 }

@@ -17,14 +17,14 @@ import (
 	"attestry/storage/storagetest"
 )
 
-// The worker dies right behind the last write of an event.
-func TestToldEventsAreDeletedThoughTheWorkerDies(t *testing.T) {
+// TestDeliveredEventsAreDeletedAfterTheWorkerDies kills the worker directly after the write that completes an action.
+func TestDeliveredEventsAreDeletedAfterTheWorkerDies(t *testing.T) {
 	s := newScene(t)
 	s.started(webhook("a"))
 	s.must(s.relay.Relay(t.Context()))
 	task := s.queue.fanouts[0]
 	s.queue.fanouts = nil
-	dying := storagetest.NewFaultInjector(s.docs, storagetest.DieAtWrite(1, true)) // its first Replace is that of CompleteAction
+	dying := storagetest.NewFaultInjector(s.docs, storagetest.DieAtWrite(1, true)) // the first Replace is that of CompleteAction
 	s.start(oneByOne{dying}, nil)
 	if err := s.fanout.Tell(t.Context(), task.event, task.action); err == nil {
 		t.Error("the worker did not die")
@@ -38,12 +38,13 @@ func TestToldEventsAreDeletedThoughTheWorkerDies(t *testing.T) {
 	left, _, err := s.store.Outbox.Due(t.Context(), s.now(), "")
 	s.must(err)
 	for _, e := range left {
-		t.Errorf("30 days later the outbox still holds %s", e.Key)
+		t.Errorf("30 days later the outbox still has %s", e.Key)
 	}
 }
 
-// The process of the first attempt is halted until another one has succeeded; then it fails.
-func TestAttemptsThatTakeTooLongDecideNothing(t *testing.T) {
+// TestExpiredAttemptsDoNotChangeTheDelivery pauses the process of the first attempt until another attempt has
+// succeeded. Then the first attempt fails.
+func TestExpiredAttemptsDoNotChangeTheDelivery(t *testing.T) {
 	s := newScene(t)
 	number := s.started(webhook("a"))
 	s.must(s.relay.Relay(t.Context()))
@@ -57,7 +58,7 @@ func TestAttemptsThatTakeTooLongDecideNothing(t *testing.T) {
 			return ""
 		}
 		first = false
-		s.clock.Advance(31 * time.Second) // this process is halted
+		s.clock.Advance(31 * time.Second) // this process is paused
 		s.must(s.deliverer.Deliver(t.Context(), send.org, send.delivery))
 		if d := s.only(number); d.State != notification.Delivered {
 			t.Fatalf("%+v", d)
@@ -78,7 +79,7 @@ func TestAttemptsThatTakeTooLongDecideNothing(t *testing.T) {
 	}
 }
 
-// flaky fails the first command that adds documents.
+// flaky is an engine that fails the first commands that add documents.
 type flaky struct {
 	storage.Documents
 	left int
@@ -95,7 +96,7 @@ func (f *flaky) Write(ctx context.Context, writes ...storage.Write) error {
 func TestEventsSurviveAnOutageOfMoreThanADay(t *testing.T) {
 	s := newScene(t)
 	number := s.started(webhook("a"))
-	s.clock.Advance(25 * time.Hour) // all workers of the queue, or Redis, were away
+	s.clock.Advance(25 * time.Hour) // an outage of Redis or of all workers of the queue
 	s.start(&flaky{s.docs, 1}, nil)
 	s.must(s.relay.Relay(t.Context()))
 	if err := s.fanout.Tell(t.Context(), s.queue.fanouts[0].event, number); evidence.CodeOf(err) != evidence.Unavailable {
@@ -164,8 +165,8 @@ func TestOneEventDoesNotFillTheQueue(t *testing.T) {
 	}
 }
 
-// A random story of reports against a plain model.
-func TestScaledArtifactsAreThoseOfAPlainModel(t *testing.T) {
+// TestScalingNoticesMatchAModel compares the notices of random reports and evaluations with a model.
+func TestScalingNoticesMatchAModel(t *testing.T) {
 	seeds := uint64(6)
 	if testing.Short() {
 		seeds = 2
@@ -211,14 +212,14 @@ func TestScaledArtifactsAreThoseOfAPlainModel(t *testing.T) {
 				slices.Sort(want)
 				s.relayAll()
 				var got []string
-				for _, one := range s.recipient.sent {
-					d := one.delivery.Notice.Description
-					got = append(got, one.delivery.Notice.Artifact.Name+" "+d[strings.Index(d, "("):])
+				for _, message := range s.recipient.sent {
+					d := message.delivery.Notice.Description
+					got = append(got, message.delivery.Notice.Artifact.Name+" "+d[strings.Index(d, "("):])
 				}
 				s.recipient.sent = nil
 				slices.Sort(got)
 				if !slices.Equal(got, want) {
-					t.Fatalf("step %d: told %v, want %v (was %v, is %v)", step, got, want, last, now)
+					t.Fatalf("step %d: sent %v, want %v (was %v, is %v)", step, got, want, last, now)
 				}
 				last = now
 			}
@@ -226,14 +227,14 @@ func TestScaledArtifactsAreThoseOfAPlainModel(t *testing.T) {
 	}
 }
 
-// haltAt halts a process before the n-th write of a collection.
-type haltAt struct {
+// pauseAt is an engine that calls happen before the first write to a collection.
+type pauseAt struct {
 	storage.Documents
 	schema string
 	happen func()
 }
 
-func (h *haltAt) Write(ctx context.Context, writes ...storage.Write) error {
+func (h *pauseAt) Write(ctx context.Context, writes ...storage.Write) error {
 	if writes[0].Schema.Name == h.schema && h.happen != nil {
 		happen := h.happen
 		h.happen = nil
@@ -242,14 +243,15 @@ func (h *haltAt) Write(ctx context.Context, writes ...storage.Write) error {
 	return h.Documents.Write(ctx, writes...)
 }
 
-// The worker is halted before it writes the scaling of a report, and another one goes on.
-func TestAHaltedWorkerLeavesTheScalingOfLaterReportsAlone(t *testing.T) {
+// TestAPausedWorkerDoesNotOverwriteLaterScaling pauses the worker before it writes the scaling of a report, while
+// another one processes this and a later report.
+func TestAPausedWorkerDoesNotOverwriteLaterScaling(t *testing.T) {
 	s := newScene(t)
 	s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.ScaledArtifact}, webhook("a"))
 	s.report("web")
 	s.accept("web", "web")
 	other := s.processor
-	h := &haltAt{Documents: s.docs, schema: "scalings"}
+	h := &pauseAt{Documents: s.docs, schema: "scalings"}
 	h.happen = func() {
 		s.clock.Advance(time.Minute)
 		s.must(other.Drain(t.Context(), s.env)) // 2
@@ -265,19 +267,19 @@ func TestAHaltedWorkerLeavesTheScalingOfLaterReportsAlone(t *testing.T) {
 	s.recipient.sent = nil
 	s.report("web", "web", "web")
 	s.relayAll()
-	for _, one := range s.recipient.sent {
-		if d := one.delivery.Notice.Description; !strings.Contains(d, "from 5 to 3") {
-			t.Errorf("told %q, want from 5 to 3", d)
+	for _, message := range s.recipient.sent {
+		if d := message.delivery.Notice.Description; !strings.Contains(d, "from 5 to 3") {
+			t.Errorf("sent %q, want from 5 to 3", d)
 		}
 	}
 	if len(s.recipient.sent) != 1 {
-		t.Errorf("told %d times", len(s.recipient.sent))
+		t.Errorf("sent %d times", len(s.recipient.sent))
 	}
 }
 
-// TestReceiversThatHangLeaveRoomForOtherOrganizations has more deliveries of an organization hang
-// than may be under way.
-func TestReceiversThatHangLeaveRoomForOtherOrganizations(t *testing.T) {
+// TestAttemptsOfAnOrganizationAreLimited starts one attempt more than an organization may have at the same time, while
+// all receivers hang.
+func TestAttemptsOfAnOrganizationAreLimited(t *testing.T) {
 	s := newScene(t)
 	release := make(chan struct{})
 	s.recipient.answer = func(*notification.Target, *notification.Delivery) string {
@@ -291,14 +293,14 @@ func TestReceiversThatHangLeaveRoomForOtherOrganizations(t *testing.T) {
 	number := s.started(targets...)
 	s.must(s.relay.Relay(t.Context()))
 	s.must(s.fanout.Tell(t.Context(), s.queue.fanouts[0].event, number))
-	var postponed atomic.Int32
+	var returned atomic.Int32
 	var group sync.WaitGroup
 	for _, task := range s.queue.sends {
 		group.Go(func() {
 			if err := s.deliverer.Deliver(t.Context(), task.org, task.delivery); err != nil {
 				t.Error(err)
 			}
-			if postponed.Add(1) == 1 {
+			if returned.Add(1) == 1 {
 				close(release)
 			}
 		})

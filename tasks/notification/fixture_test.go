@@ -27,17 +27,15 @@ import (
 	"attestry/tasks/reports"
 )
 
-// acme is the organization of the tests.
 var acme = evidence.OrgAccess{OrgID: "org", OrgName: "acme"}
 
-// queue holds tasks until the test has them done.
+// queue is a fake that holds tasks until the test runs them.
 type queue struct {
 	mu      sync.Mutex
 	fanouts []fanoutTask
 	sends   []sendTask
-	// away is the error of a queue that takes nothing.
-	away error
-	full bool
+	err     error // returned by Enqueue, which then drops the task
+	full    bool
 }
 
 type fanoutTask struct {
@@ -51,30 +49,30 @@ func (q *queue) Enqueue(_ context.Context, ref job.Ref, _ int64) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch of := ref.Payload; {
-	case q.away != nil:
+	case q.err != nil:
 	case ref.Kind == &job.Fanout:
 		q.fanouts = append(q.fanouts, fanoutTask{of.Event, of.Action})
 	default:
 		q.sends = append(q.sends, sendTask{of.Org, of.Delivery})
 	}
-	return q.away
+	return q.err
 }
 
 func (q *queue) Waiting(context.Context, string) (int, error) {
 	if q.full {
 		return 1_000_000, nil
 	}
-	return 0, q.away
+	return 0, q.err
 }
 
-// recipient is a sender that remembers what it sent.
+// recipient is a fake sender that records its attempts.
 type recipient struct {
 	mu   sync.Mutex
 	sent []sent
-	// answer makes the outcome of an attempt; nil: all succeed.
+	// answer returns why an attempt fails, or "". If it is nil, all attempts succeed.
 	answer func(target *notification.Target, delivery *notification.Delivery) string
 	clock  *evidencetest.Clock
-	// status is that of failed attempts, retryAfter what the receiver asks for, in seconds.
+	// status and retryAfter, in seconds, are the answer of the receiver to failed attempts.
 	status     int
 	retryAfter float64
 }
@@ -99,7 +97,7 @@ func (r *recipient) Send(_ context.Context, target *notification.Target, deliver
 	return attempt
 }
 
-// scene is an environment and a flow, with everything that tells of what happens there.
+// scene is an environment with the process that handles its reports and delivers notifications.
 type scene struct {
 	t         *testing.T
 	docs      storage.Documents
@@ -115,7 +113,7 @@ type scene struct {
 	env       string
 }
 
-// silent is a queue of reports that nobody serves.
+// silent is a fake queue and publisher that drops everything.
 type silent struct{}
 
 func (silent) Dispatch(context.Context, *job.Kind, string, int64) {}
@@ -140,7 +138,7 @@ func newScene(t *testing.T) *scene {
 	return s
 }
 
-// start begins a process.
+// start replaces the process by a new one, with empty caches.
 func (s *scene) start(docs storage.Documents, objects storage.Objects) {
 	log := slog.New(slog.DiscardHandler)
 	s.store = app.NewStore(docs, objects, s.clock.Now, log)
@@ -203,19 +201,19 @@ func fingerprint(name string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// report reports what runs, each name as often as it is given, and makes the snapshot.
+// report reports the running artifacts, one instance for each occurrence of a name, and processes the report.
 func (s *scene) report(names ...string) {
 	s.t.Helper()
 	s.accept(names...)
 	s.must(s.processor.Drain(s.t.Context(), s.env))
 }
 
-// scope is where things are recorded in a trail.
+// scope is the scope of records in a trail of the flow backend.
 func (s *scene) scope(trail string) recording.Scope {
 	return recording.Scope{Org: acme.OrgID, OrgName: acme.OrgName, Flow: "backend", Trail: trail, By: "ci", ByID: "ci", At: evidence.Seconds(s.clock.Now())}
 }
 
-// flow makes a flow and returns its id.
+// flow ensures that the flow backend exists and returns its id.
 func (s *scene) flow() string {
 	s.t.Helper()
 	flow, err := s.store.Flows.Ensure(s.t.Context(), acme.OrgID, "backend", "anna", evidence.Seconds(s.clock.Now()))
@@ -223,14 +221,14 @@ func (s *scene) flow() string {
 	return flow
 }
 
-// relayAll relays once and has all tasks done.
+// relayAll relays once and runs all tasks.
 func (s *scene) relayAll() {
 	s.t.Helper()
 	s.must(s.relay.Relay(s.t.Context()))
 	s.work()
 }
 
-// work has all tasks done, and those that they lead to.
+// work runs all tasks of the queue, and those that they enqueue.
 func (s *scene) work() {
 	s.t.Helper()
 	for len(s.queue.fanouts)+len(s.queue.sends) > 0 {
@@ -245,32 +243,33 @@ func (s *scene) work() {
 	}
 }
 
-// told returns what was sent since the last call, as "event type, artifact or environment, target".
-func (s *scene) told() []string {
+// sentNotices relays, and returns the notices that were sent since the last call as "EVENT_TYPE subject TARGET_TYPE".
+// The subject is the artifact or else the environment or flow.
+func (s *scene) sentNotices() []string {
 	s.t.Helper()
 	s.relayAll()
-	var told []string
-	for _, one := range s.recipient.sent {
-		notice := one.delivery.Notice
+	var notices []string
+	for _, message := range s.recipient.sent {
+		notice := message.delivery.Notice
 		subject := notice.Environment + notice.Flow
 		if notice.Artifact != nil {
 			subject = notice.Artifact.Name
 		}
-		told = append(told, notice.EventType+" "+subject+" "+string(one.target.Type))
+		notices = append(notices, notice.EventType+" "+subject+" "+string(message.target.Type))
 	}
 	s.recipient.sent = nil
-	slices.Sort(told)
-	return told
+	slices.Sort(notices)
+	return notices
 }
 
-func (s *scene) wantTold(want ...string) {
+func (s *scene) wantNotices(want ...string) {
 	s.t.Helper()
-	if got := s.told(); !slices.Equal(got, want) {
-		s.t.Errorf("told %q, want %q", got, want)
+	if got := s.sentNotices(); !slices.Equal(got, want) {
+		s.t.Errorf("sent %q, want %q", got, want)
 	}
 }
 
-// deliveries are all those of an action.
+// deliveries returns all deliveries of an action, the newest first.
 func (s *scene) deliveries(action int64) []notification.Delivery {
 	s.t.Helper()
 	all, err := s.store.Deliveries.List(acme.OrgID, action, "", "", storage.MaxMany).Next(s.t.Context(), 1<<30)

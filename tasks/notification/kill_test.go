@@ -15,16 +15,15 @@ import (
 	"attestry/tasks/reports"
 )
 
-// oneByOne is an engine that writes batches in parts, so that a process can die within one.
+// oneByOne is an engine that does the writes of a batch one by one, so that a process can die within a batch.
 type oneByOne struct{ storage.Documents }
 
 func (d oneByOne) Write(ctx context.Context, writes ...storage.Write) error {
 	return storagetest.WriteOneByOne(writes, func(write storage.Write) error { return d.Documents.Write(ctx, write) })
 }
 
-// atEachWrite has a process die at its first write, at its second, and so on, before it and
-// behind it, until it makes fewer; at each third one with -short. prepare makes what it works on, work is its work, and finish
-// what others do then; it gets the error of the work.
+// atEachWrite runs work in a process that dies before or after its first write, its second, and so on, until work makes
+// fewer writes; with -short only at every third. finish runs in the next process and gets the error of work.
 func atEachWrite(t *testing.T, prepare func(*scene), work func(*scene) error, finish func(*scene, error)) {
 	t.Helper()
 	deaths, step := 0, 1
@@ -54,7 +53,7 @@ func atEachWrite(t *testing.T, prepare func(*scene), work func(*scene) error, fi
 	}
 }
 
-func TestTrailsWhoseProcessDiesAreToldOfOnce(t *testing.T) {
+func TestTrailEventsAreDeliveredOnceWhenTheProcessDies(t *testing.T) {
 	id := evidence.NewID()
 	attest := func(s *scene) error {
 		scope := recording.Scope{Org: acme.OrgID, OrgName: acme.OrgName, Flow: "backend", Trail: "1", By: "ci", ByID: "ci", At: s.now()}
@@ -66,18 +65,18 @@ func TestTrailsWhoseProcessDiesAreToldOfOnce(t *testing.T) {
 		s.action(notification.OfFlows, s.flow(), allFlowTriggers, webhook("a"))
 	}, attest, func(s *scene, err error) {
 		if err != nil {
-			s.must(attest(s)) // the client asks again
+			s.must(attest(s)) // the client repeats the request
 		}
 		s.clock.Advance(time.Hour)
 		_, err = s.store.Recorder.Reconcile(t.Context(), acme.OrgID, s.now())
 		s.must(err)
 		_, err = s.store.Trails.ApplyPendingBefore(t.Context(), s.now())
 		s.must(err)
-		s.wantTold("ATTESTATION_REPORTED backend WEBHOOK", "TRAIL_STARTED backend WEBHOOK")
+		s.wantNotices("ATTESTATION_REPORTED backend WEBHOOK", "TRAIL_STARTED backend WEBHOOK")
 	})
 }
 
-func TestSnapshotsWhoseWorkerDiesAreToldOfOnce(t *testing.T) {
+func TestSnapshotEventsAreDeliveredOnceWhenTheWorkerDies(t *testing.T) {
 	atEachWrite(t, func(s *scene) {
 		s.report("old", "web")
 		s.action(notification.OfEnvironments, s.env, []notification.Trigger{
@@ -89,13 +88,13 @@ func TestSnapshotsWhoseWorkerDiesAreToldOfOnce(t *testing.T) {
 	}, func(s *scene, _ error) {
 		s.clock.Advance(time.Minute)
 		s.must(s.processor.Drain(t.Context(), s.env))
-		s.wantTold("ARTIFACT_EXITED old WEBHOOK", "ARTIFACT_SCALED web WEBHOOK", "ARTIFACT_STARTED new WEBHOOK")
+		s.wantNotices("ARTIFACT_EXITED old WEBHOOK", "ARTIFACT_SCALED web WEBHOOK", "ARTIFACT_STARTED new WEBHOOK")
 		s.report("new", "web")
-		s.wantTold("ARTIFACT_SCALED web WEBHOOK")
+		s.wantNotices("ARTIFACT_SCALED web WEBHOOK")
 	})
 }
 
-func TestScalingWhoseWorkerDiesIsToldOfOnce(t *testing.T) {
+func TestScalingIsDeliveredOnceWhenTheWorkerDies(t *testing.T) {
 	atEachWrite(t, func(s *scene) {
 		s.report("web")
 		s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.ScaledArtifact}, webhook("a"))
@@ -105,15 +104,15 @@ func TestScalingWhoseWorkerDiesIsToldOfOnce(t *testing.T) {
 	}, func(s *scene, _ error) {
 		s.clock.Advance(time.Minute)
 		s.must(s.processor.Drain(t.Context(), s.env))
-		s.wantTold("ARTIFACT_SCALED web WEBHOOK")
+		s.wantNotices("ARTIFACT_SCALED web WEBHOOK")
 		s.report("web")
-		s.wantTold("ARTIFACT_SCALED web WEBHOOK")
+		s.wantNotices("ARTIFACT_SCALED web WEBHOOK")
 	})
 }
 
-// TestTargetsOfAWorkerThatDiesSucceedOnce has the worker that makes deliveries and sends them die.
-// It may send what it could not note.
-func TestTargetsOfAWorkerThatDiesSucceedOnce(t *testing.T) {
+// TestDeliveriesSucceedOnceWhenTheWorkerDies kills the worker that makes deliveries and sends them. A delivery may be
+// sent twice, as the worker may die before it stores the outcome.
+func TestDeliveriesSucceedOnceWhenTheWorkerDies(t *testing.T) {
 	targets := []notification.Target{webhook("a"), webhook("b"), chat("c")}
 	var number int64
 	atEachWrite(t, func(s *scene) { number = s.started(targets...) }, func(s *scene) error {
@@ -132,7 +131,7 @@ func TestTargetsOfAWorkerThatDiesSucceedOnce(t *testing.T) {
 		}
 		return nil
 	}, func(s *scene, _ error) {
-		s.queue.fanouts, s.queue.sends = nil, nil // as Redis may forget them
+		s.queue.fanouts, s.queue.sends = nil, nil // Redis may lose them
 		for range 5 {
 			s.clock.Advance(time.Minute)
 			s.relayAll()
@@ -142,12 +141,12 @@ func TestTargetsOfAWorkerThatDiesSucceedOnce(t *testing.T) {
 			t.Errorf("there are %d deliveries", len(all))
 		}
 		ids := map[string]int{}
-		for _, one := range s.recipient.sent {
-			ids[one.delivery.ID]++
+		for _, message := range s.recipient.sent {
+			ids[message.delivery.ID]++
 		}
-		for _, one := range all {
-			if one.State != notification.Delivered || len(one.Attempts) != 1 || ids[one.ID] < 1 || ids[one.ID] > 2 {
-				t.Errorf("sent %d times: %+v", ids[one.ID], one)
+		for _, d := range all {
+			if d.State != notification.Delivered || len(d.Attempts) != 1 || ids[d.ID] < 1 || ids[d.ID] > 2 {
+				t.Errorf("sent %d times: %+v", ids[d.ID], d)
 			}
 		}
 		if len(ids) != len(targets) {

@@ -33,36 +33,36 @@ var allFlowTriggers = []notification.Trigger{
 	notification.StartedTrail, notification.AttestedProvenance, notification.ReportedAttest, notification.Approval, notification.Release,
 }
 
-func TestWhatHappensInTrailsIsTold(t *testing.T) {
+func TestTrailEventsAreDelivered(t *testing.T) {
 	s := newScene(t)
 	flow := s.flow()
-	s.must(s.attest("before")) // the actions exist
+	s.must(s.attest("before")) // before the actions exist
 	for _, trigger := range allFlowTriggers {
 		s.action(notification.OfFlows, flow, []notification.Trigger{trigger}, webhook("a"))
 	}
-	s.wantTold()
+	s.wantNotices()
 	_, err := s.store.Recorder.Begin(t.Context(), s.scope("1"), flow, evidence.TrailChange{}, nil)
 	s.must(err)
-	s.wantTold("TRAIL_STARTED backend WEBHOOK")
+	s.wantNotices("TRAIL_STARTED backend WEBHOOK")
 	_, err = s.store.Recorder.Begin(t.Context(), s.scope("1"), flow, evidence.TrailChange{Description: new("other")}, nil)
 	s.must(err)
-	s.wantTold() // it was changed
+	s.wantNotices() // the trail was changed, not started
 	s.reportArtifact("1", "web")
-	s.wantTold("ARTIFACT_REPORTED web WEBHOOK")
+	s.wantNotices("ARTIFACT_REPORTED web WEBHOOK")
 	s.must(s.attest("1"))
-	s.wantTold("ATTESTATION_REPORTED backend WEBHOOK")
+	s.wantNotices("ATTESTATION_REPORTED backend WEBHOOK")
 	s.must(s.attest("1", "web", "db", "cache"))
-	s.wantTold("ATTESTATION_REPORTED backend WEBHOOK")
-	s.must(s.attest("2")) // which begins it
-	s.wantTold("ATTESTATION_REPORTED backend WEBHOOK", "TRAIL_STARTED backend WEBHOOK")
+	s.wantNotices("ATTESTATION_REPORTED backend WEBHOOK")
+	s.must(s.attest("2")) // starts the trail
+	s.wantNotices("ATTESTATION_REPORTED backend WEBHOOK", "TRAIL_STARTED backend WEBHOOK")
 	s.must(s.store.Recorder.Approve(t.Context(), approval.Approval{
 		ID: evidence.NewID(), Org: acme.OrgID, Flow: flow, Trail: "1", Target: fingerprint("web"), ArtifactName: "web",
 		CreatedAt: evidence.Seconds(s.clock.Now()),
 	}))
-	s.wantTold("APPROVAL_REPORTED web WEBHOOK")
+	s.wantNotices("APPROVAL_REPORTED web WEBHOOK")
 }
 
-func TestAttestationsTellWhatTheyFoundAndOfWhat(t *testing.T) {
+func TestAttestationNoticesHaveTheFindingAndTheArtifact(t *testing.T) {
 	s := newScene(t)
 	flow := s.flow()
 	s.reportArtifact("1", "web")
@@ -72,9 +72,9 @@ func TestAttestationsTellWhatTheyFoundAndOfWhat(t *testing.T) {
 		ID: evidence.NewID(), Org: acme.OrgID, Trail: "1", Name: "unit-test", Type: evidence.TypeJUnit, Finding: "2 of 3 tests failed: rounding",
 		Fingerprint: fingerprint("web"), CreatedAt: scope.At,
 	}, nil))
-	s.wantTold("ATTESTATION_REPORTED web WEBHOOK")
-	if told := s.deliveries(action)[0].Notice; !slices.Equal(told.Details, []string{"2 of 3 tests failed: rounding"}) || told.Artifact.Provenance.Flow != "backend" {
-		t.Errorf("told %+v", told)
+	s.wantNotices("ATTESTATION_REPORTED web WEBHOOK")
+	if notice := s.deliveries(action)[0].Notice; !slices.Equal(notice.Details, []string{"2 of 3 tests failed: rounding"}) || notice.Artifact.Provenance.Flow != "backend" {
+		t.Errorf("notice %+v", notice)
 	}
 }
 
@@ -84,5 +84,5 @@ func TestFlowsWithoutActionsFireNothing(t *testing.T) {
 	s.action(notification.OfFlows, "another flow", allFlowTriggers, webhook("a"))
 	s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.StartedArtifact}, webhook("a"))
 	s.must(s.attest("1"))
-	s.wantTold()
+	s.wantNotices()
 }

@@ -18,21 +18,20 @@ import (
 	"attestry/tasks/reports"
 )
 
-// faulty is an engine whose commands on chunks and reports meet a fault while one is
-// set, or all commands while the engine is away.
+// faulty is an engine with fault injection for chunks and reports. While it is unreachable, all commands fail.
 type faulty struct {
 	storage.Documents
 	insertChunks func(ctx context.Context) error
 	getChunks    func([]storage.Record) []storage.Record
 	getReports   func([]storage.Record) []storage.Record
-	away         bool
+	unreachable  bool
 }
 
-var errAway = storage.Outage("database", errors.New("connection refused"))
+var errUnreachable = storage.Outage("database", errors.New("connection refused"))
 
 func (f *faulty) Get(ctx context.Context, schema *storage.Schema, id string) (storage.Record, error) {
-	if f.away {
-		return storage.Record{}, errAway
+	if f.unreachable {
+		return storage.Record{}, errUnreachable
 	}
 	record, err := f.Documents.Get(ctx, schema, id)
 	if schema.Name == "reports" && f.getReports != nil && err == nil {
@@ -42,8 +41,8 @@ func (f *faulty) Get(ctx context.Context, schema *storage.Schema, id string) (st
 }
 
 func (f *faulty) GetMany(ctx context.Context, schema *storage.Schema, ids []string) ([]storage.Record, error) {
-	if f.away {
-		return nil, errAway
+	if f.unreachable {
+		return nil, errUnreachable
 	}
 	records, err := f.Documents.GetMany(ctx, schema, ids)
 	switch {
@@ -56,8 +55,8 @@ func (f *faulty) GetMany(ctx context.Context, schema *storage.Schema, ids []stri
 }
 
 func (f *faulty) Write(ctx context.Context, writes ...storage.Write) error {
-	if f.away {
-		return errAway
+	if f.unreachable {
+		return errUnreachable
 	}
 	if writes[0].Schema.Name == "chunks" && f.insertChunks != nil {
 		if err := f.insertChunks(ctx); err != nil {
@@ -67,7 +66,7 @@ func (f *faulty) Write(ctx context.Context, writes ...storage.Write) error {
 	return f.Documents.Write(ctx, writes...)
 }
 
-// lost is an object store that has lost what it held, or is away.
+// lost is an object store whose Get fails while err is set.
 type lost struct {
 	storage.Objects
 	err error
@@ -80,7 +79,7 @@ func (l *lost) Get(ctx context.Context, key string, offset, length int64) (io.Re
 	return l.Objects.Get(ctx, key, offset, length)
 }
 
-// deadline is a context that ends when it is told to, as if its time were up.
+// deadline is a context that ends when end is called.
 type deadline struct {
 	context.Context
 	once  sync.Once
@@ -110,17 +109,16 @@ func (d *deadline) Err() error {
 	}
 }
 
-// attemptScene is a scene in which a snapshot was made, with a worker of another process
-// that meets faults. Its log can be read.
+// attemptScene is a scene with a snapshot, and with a worker of another process whose stores have fault injection.
 type attemptScene struct {
 	*scene
 	docs    *faulty
 	objects *lost
 	worker  *reports.Processor
 	log     bytes.Buffer
-	// classes are those of the reasons for which the worker has parked reports.
+	// classes are the classes of the reasons for which the worker has parked reports.
 	classes []string
-	// ctx is what a drain gets; nil for one that does not end.
+	// ctx returns the context of a drain. If it is nil, a drain gets that of the test.
 	ctx func() context.Context
 }
 
@@ -136,7 +134,7 @@ func newAttemptScene(t *testing.T) *attemptScene {
 	return s
 }
 
-// try drains with the faulty worker.
+// try drains with the worker whose stores have fault injection.
 func (s *attemptScene) try(t *testing.T) error {
 	t.Helper()
 	ctx := t.Context()
@@ -148,7 +146,7 @@ func (s *attemptScene) try(t *testing.T) error {
 
 func (s *attemptScene) noteParked(class string) { s.classes = append(s.classes, class) }
 
-// parked adds up the reports that the worker has parked, and names the last reason.
+// parked returns how many reports the worker has parked, and the last reason.
 func (s *attemptScene) parked() (total int, reason string) {
 	for _, class := range s.classes {
 		total, reason = total+1, class
@@ -156,9 +154,9 @@ func (s *attemptScene) parked() (total int, reason string) {
 	return total, reason
 }
 
-// TestReportThatCannotBeProcessedIsParkedAndTheRestGoesOn lets every kind of failure
-// that is not an outage meet a report each time that it is begun.
-func TestReportThatCannotBeProcessedIsParkedAndTheRestGoesOn(t *testing.T) {
+// TestUnprocessableReportIsParkedAndLaterOnesAreProcessed covers all kinds of failures that are not outages. Each makes
+// every attempt of a report fail.
+func TestUnprocessableReportIsParkedAndLaterOnesAreProcessed(t *testing.T) {
 	spoil := func(records []storage.Record) []storage.Record {
 		for i := range records {
 			records[i].Body = []byte(`{"`)
@@ -228,7 +226,7 @@ func TestReportThatCannotBeProcessedIsParkedAndTheRestGoesOn(t *testing.T) {
 	}
 }
 
-// assertParked checks what is kept and logged of the only parked report.
+// assertParked checks the record and the log entry of the only parked report.
 func (s *attemptScene) assertParked(t *testing.T, arrival int64) {
 	t.Helper()
 	parked, next, err := s.store.Reports.Parked(t.Context(), "")
@@ -258,12 +256,11 @@ func (s *attemptScene) assertParked(t *testing.T, arrival int64) {
 		}
 	}
 	if !found {
-		t.Errorf("nothing is logged of it: %s", s.log.String())
+		t.Errorf("the parked report is not logged: %s", s.log.String())
 	}
 }
 
-// TestOutagesParkNoReport lets stores be away whenever a report is begun, more often
-// than a report is tried.
+// TestOutagesParkNoReport lets more attempts end with an outage than a report may have.
 func TestOutagesParkNoReport(t *testing.T) {
 	for name, c := range map[string]struct {
 		begin func(s *attemptScene, ctx context.Context)
@@ -271,20 +268,20 @@ func TestOutagesParkNoReport(t *testing.T) {
 	}{
 		"the database refuses a write": {
 			func(s *attemptScene, _ context.Context) {
-				s.docs.insertChunks = func(context.Context) error { return errAway }
+				s.docs.insertChunks = func(context.Context) error { return errUnreachable }
 			},
 			func(s *attemptScene) { s.docs.insertChunks = nil },
 		},
 		"the database restarts": { // the lease cannot be released either
 			func(s *attemptScene, _ context.Context) {
 				s.docs.insertChunks = func(context.Context) error {
-					s.docs.away = true
-					return errAway
+					s.docs.unreachable = true
+					return errUnreachable
 				}
 			},
-			func(s *attemptScene) { s.docs.away, s.docs.insertChunks = false, nil },
+			func(s *attemptScene) { s.docs.unreachable, s.docs.insertChunks = false, nil },
 		},
-		"the object store is away": {
+		"the object store is unreachable": {
 			func(s *attemptScene, _ context.Context) {
 				s.objects.err = storage.Outage("object store", errors.New("connection refused"))
 			},
@@ -296,7 +293,7 @@ func TestOutagesParkNoReport(t *testing.T) {
 			},
 			func(s *attemptScene) { s.docs.insertChunks = nil },
 		},
-		"the worker is told to stop": {
+		"the worker is stopped": {
 			func(s *attemptScene, ctx context.Context) {
 				current := newDeadline(ctx)
 				s.ctx = func() context.Context { return current }
@@ -315,10 +312,10 @@ func TestOutagesParkNoReport(t *testing.T) {
 			for range 8 {
 				c.begin(s, t.Context())
 				if err := s.try(t); err == nil {
-					t.Fatal("the worker was content")
+					t.Fatal("the drain returned no error")
 				}
 				c.end(s)
-				s.clock.Advance(minute) // the lease runs out
+				s.clock.Advance(minute) // the lease expires
 			}
 			if err := s.try(t); err != nil {
 				t.Fatal(err)
@@ -333,8 +330,8 @@ func TestOutagesParkNoReport(t *testing.T) {
 	}
 }
 
-// TestOutagesOfManyWorkersParkNoReport lets another worker meet each restart of the
-// database, and each take its attempt back once the database answers.
+// TestOutagesOfManyWorkersParkNoReport has a new worker for each restart of the database. Each worker uncounts its
+// attempt once the database answers.
 func TestOutagesOfManyWorkersParkNoReport(t *testing.T) {
 	s := newAttemptScene(t)
 	s.accept(t, running("b"))
@@ -343,16 +340,16 @@ func TestOutagesOfManyWorkersParkNoReport(t *testing.T) {
 		t.Cleanup(store.Tenancy.Close)
 		s.worker = reports.NewProcessor(store, silent{}, s.clock.Now, quiet(), func(string) {})
 		s.docs.insertChunks = func(context.Context) error {
-			s.docs.away = true
-			return errAway
+			s.docs.unreachable = true
+			return errUnreachable
 		}
 		if err := s.try(t); err == nil {
-			t.Fatal("the worker was content")
+			t.Fatal("the drain returned no error")
 		}
 		if err := s.worker.Refund(t.Context()); !errors.Is(err, storage.ErrOutage) {
-			t.Fatalf("while the database is away: %v", err)
+			t.Fatalf("while the database is unreachable: %v", err)
 		}
-		s.docs.away, s.docs.insertChunks = false, nil
+		s.docs.unreachable, s.docs.insertChunks = false, nil
 		if err := s.worker.Refund(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -365,7 +362,7 @@ func TestOutagesOfManyWorkersParkNoReport(t *testing.T) {
 	}
 }
 
-// TestReportThatKillsItsWorkersIsParked begins it in workers that end without a word.
+// TestReportThatKillsItsWorkersIsParked lets each worker fail all commands after the third one.
 func TestReportThatKillsItsWorkersIsParked(t *testing.T) {
 	s := newAttemptScene(t)
 	s.accept(t, running("b"))
@@ -379,7 +376,7 @@ func TestReportThatKillsItsWorkersIsParked(t *testing.T) {
 			return run()
 		}
 		if err := dead.processor.Drain(t.Context(), s.env); err == nil {
-			t.Fatal("the killed worker was content")
+			t.Fatal("the drain of the killed worker returned no error")
 		}
 		s.clock.Advance(minute)
 	}
@@ -392,8 +389,7 @@ func TestReportThatKillsItsWorkersIsParked(t *testing.T) {
 	s.assertParked(t, 2)
 }
 
-// TestDamagedReportBehindOthersDoesNotKeepThemWaiting has one in the middle of a batch.
-func TestDamagedReportBehindOthersDoesNotKeepThemWaiting(t *testing.T) {
+func TestDamagedReportInABatchDoesNotBlockTheOthers(t *testing.T) {
 	s := newAttemptScene(t)
 	for _, name := range []string{"b", "c", "d"} {
 		s.accept(t, running(name))
@@ -417,12 +413,12 @@ func TestDamagedReportBehindOthersDoesNotKeepThemWaiting(t *testing.T) {
 	s.assertParked(t, 3)
 }
 
-// stubborn is an object store that deletes nothing.
+// stubborn is an object store whose Delete fails.
 type stubborn struct{ storage.Objects }
 
 func (stubborn) Delete(context.Context, string) error { return errors.New("it is under retention") }
 
-func TestObjectThatCannotBeDeletedChargesNoOtherReport(t *testing.T) {
+func TestObjectThatCannotBeDeletedDoesNotFailOtherReports(t *testing.T) {
 	s := newScene(t, nil)
 	store := app.NewStore(s.docs, stubborn{openObjects(t, s.folder)}, s.clock.Now, quiet())
 	t.Cleanup(store.Tenancy.Close)

@@ -10,11 +10,11 @@ import (
 	"attestry/evidence"
 )
 
-// model is what comes of a story, as lines of text: each thing that is kept, with
-// the names of flows instead of their ids.
+// model is the expected or the stored result of operations: a text for each stored fact, with the names of flows and
+// files instead of ids and fingerprints.
 type model map[string]string
 
-// compare tells what differs from another chronicle.
+// compare returns the differences to the stored model, "" if there are none.
 func (c model) compare(got model) string {
 	var lines []string
 	for key, want := range c {
@@ -33,17 +33,17 @@ func (c model) compare(got model) string {
 	return strings.Join(lines[:min(len(lines), 12)], "\n")
 }
 
-// modelBuilder tells what must come of deeds. It shares nothing with the code.
+// modelBuilder computes the expected model of operations. It uses nothing of the tested code.
 type modelBuilder struct {
-	chronicle model
-	built     []built
-	attested  []attested
-	waiting   []report
-	running   map[string]run // by file
-	number    int
-	events    int
-	seen      map[string]float64 // files, when they first ran
-	places    []place
+	model       model
+	built       []built
+	attested    []attested
+	waiting     []report
+	running     map[string]run // by file
+	number      int
+	events      int
+	seen        map[string]float64 // when each file first ran
+	successions []succession
 }
 
 type built struct {
@@ -62,7 +62,7 @@ type report struct {
 	at     float64
 }
 
-// run is a file that runs.
+// run is a running file.
 type run struct {
 	file    string
 	names   []string
@@ -71,43 +71,43 @@ type run struct {
 	started float64
 	first   float64
 	origins []source
-	repos   []string // all that it had since it began to run
+	repos   []string // all repositories of its origins since it started
 }
 
-// source is where a flow knows a file from.
+// source is an origin of a file: the last report of the file in a flow.
 type source struct {
 	built
 	first    float64
 	status   string
-	previous *place
+	previous *succession
 }
 
 func (s *source) lineage() string { return s.Flow + "/" + s.Slot }
 
-func (s *source) told() string {
+func (s *source) describe() string {
 	return fmt.Sprintf("%s/%s/%s %s %s repo=%s at=%v first=%v", s.Flow, s.Trail, s.Slot, s.id, shaOf(s.Commit), s.Repo, s.at, s.first)
 }
 
-// place is a file in a lineage.
-type place struct {
+// succession is a file that ran in a lineage, which is a slot of a flow.
+type succession struct {
 	lineage, file, name string
 	since               int
 	source              source
 	status              string
 }
 
-func (p *place) told() string {
+func (p *succession) describe() string {
 	if p == nil {
 		return "nothing"
 	}
-	return fmt.Sprintf("[%s %s since=%d %s %s]", p.file, p.name, p.since, p.source.told(), p.status)
+	return fmt.Sprintf("[%s %s since=%d %s %s]", p.file, p.name, p.since, p.source.describe(), p.status)
 }
 
-// modelOf tells a story. Reports that were answered at once were judged then, the
-// others when the environment was drained.
-func modelOf(story []operation, answered map[int]bool) model {
-	c := &modelBuilder{chronicle: model{}, running: map[string]run{}, seen: map[string]float64{}}
-	for number, d := range story {
+// modelOf computes the expected model. Reports with an index in answered are processed at once, the others when the
+// environment is drained.
+func modelOf(operations []operation, answered map[int]bool) model {
+	c := &modelBuilder{model: model{}, running: map[string]run{}, seen: map[string]float64{}}
+	for number, d := range operations {
 		switch d.Kind {
 		case "build":
 			c.built = append(c.built, built{operation: d, id: idOf(number), at: momentOf(number)})
@@ -118,26 +118,26 @@ func modelOf(story []operation, answered map[int]bool) model {
 		case "run":
 			c.waiting = append(c.waiting, report{images: d.Images, at: momentOf(number) + 0.001})
 			if answered[number] {
-				c.settle()
+				c.drain()
 			}
 		case "drain":
-			c.settle()
+			c.drain()
 		}
 	}
-	for file, one := range c.running {
-		key := fmt.Sprintf("running %s since %d", file, one.since)
-		c.chronicle[key] = ""
-		for _, repo := range one.repos {
-			c.chronicle[key+" of "+repo] = fmt.Sprint(one.started)
+	for file, artifact := range c.running {
+		key := fmt.Sprintf("running %s since %d", file, artifact.since)
+		c.model[key] = ""
+		for _, repo := range artifact.repos {
+			c.model[key+" of "+repo] = fmt.Sprint(artifact.started)
 		}
 	}
-	return c.chronicle
+	return c.model
 }
 
-// settle judges the reports that wait.
-func (c *modelBuilder) settle() {
+// drain processes the waiting reports.
+func (c *modelBuilder) drain() {
 	for _, report := range c.waiting {
-		c.judge(report)
+		c.process(report)
 	}
 	c.waiting = nil
 }
@@ -146,31 +146,30 @@ func (c *modelBuilder) builtIn(d operation) bool {
 	return slices.ContainsFunc(c.built, func(b built) bool { return b.Flow == d.Flow && b.Trail == d.Trail && b.File == d.File })
 }
 
-// resolve finds the files of images; those whose digest is unknown are what ran under
-// their name.
+// resolve finds the files of images. An image without a digest is a file that ran under its name.
 func (c *modelBuilder) resolve(images []image) map[string]run {
 	found := map[string]run{}
 	for _, image := range c.assigned(images) {
 		if image.File == "" {
 			continue
 		}
-		one := found[image.File]
-		one.file = image.File
-		one.created = append(one.created, image.At)
-		if !slices.Contains(one.names, image.Name) {
-			one.names = append(one.names, image.Name)
+		artifact := found[image.File]
+		artifact.file = image.File
+		artifact.created = append(artifact.created, image.At)
+		if !slices.Contains(artifact.names, image.Name) {
+			artifact.names = append(artifact.names, image.Name)
 		}
-		slices.Sort(one.created)
-		slices.Sort(one.names)
-		found[image.File] = one
+		slices.Sort(artifact.created)
+		slices.Sort(artifact.names)
+		found[image.File] = artifact
 	}
 	return found
 }
 
-// assigned gives the images of unknown digest a file, the oldest of a name first: each
-// file that ran under the name and is not reported under it now takes one, and the one
-// that began to run last takes the rest. Where there are more files, those go on whose
-// instances are the youngest; where there is none, it is what is reported.
+// assigned gives a file to each image without a digest. The candidates are the files that ran under the image's name
+// and are not reported under it now. Each candidate gets one image, the oldest image first, and the candidate that
+// started last gets the rest. If there are more candidates than images, those with the newest instances are taken. If
+// there is no candidate, the images get the newest file that is reported under the name.
 func (c *modelBuilder) assigned(images []image) []image {
 	all := slices.Clone(images)
 	slices.SortStableFunc(all, func(a, b image) int { return cmp.Compare(a.At, b.At) })
@@ -195,7 +194,7 @@ func (c *modelBuilder) assigned(images []image) []image {
 	return all
 }
 
-// lastUnder are the files, count at most, that images of a name can be.
+// lastUnder returns the candidates for images of a name, at most count.
 func (c *modelBuilder) lastUnder(name string, count int, images []image) []string {
 	now := map[string]int64{}
 	for _, image := range images {
@@ -204,9 +203,9 @@ func (c *modelBuilder) lastUnder(name string, count int, images []image) []strin
 		}
 	}
 	gone := map[string]int64{}
-	for _, one := range c.running {
-		if _, reported := now[one.file]; !reported && slices.Contains(one.names, name) {
-			gone[one.file] = slices.Max(one.created)
+	for _, artifact := range c.running {
+		if _, reported := now[artifact.file]; !reported && slices.Contains(artifact.names, name) {
+			gone[artifact.file] = slices.Max(artifact.created)
 		}
 	}
 	youngest := func(choice map[string]int64, most int) []string {
@@ -225,31 +224,31 @@ func (c *modelBuilder) lastUnder(name string, count int, images []image) []strin
 	return files
 }
 
-// judge makes a snapshot of a report, if anything differs.
-func (c *modelBuilder) judge(report report) {
+// process makes the snapshot of a report, if anything has changed.
+func (c *modelBuilder) process(report report) {
 	next := c.resolve(report.images)
-	for file, one := range next {
+	for file, artifact := range next {
 		before, runs := c.running[file]
-		one.since, one.started, one.first = c.number+1, report.at, report.at
+		artifact.since, artifact.started, artifact.first = c.number+1, report.at, report.at
 		if runs {
-			one.since, one.started, one.first, one.repos = before.since, before.started, before.first, before.repos
+			artifact.since, artifact.started, artifact.first, artifact.repos = before.since, before.started, before.first, before.repos
 		} else if at, ran := c.seen[file]; ran {
-			one.first = at
+			artifact.first = at
 		}
-		one.origins = c.sourcesOf(one, before)
-		next[file] = one
+		artifact.origins = c.sourcesOf(artifact, before)
+		next[file] = artifact
 	}
-	var changes []turn
+	var changes []transition
 	for _, file := range slices.Sorted(maps.Keys(merged(c.running, next))) {
 		before, ran := c.running[file]
 		after, runs := next[file]
-		changes = append(changes, turnOf(before, after, ran, runs))
+		changes = append(changes, transitionOf(before, after, ran, runs))
 	}
-	if c.number > 0 && !slices.ContainsFunc(changes, func(t turn) bool { return t.kind != "unchanged" }) {
+	if c.number > 0 && !slices.ContainsFunc(changes, func(t transition) bool { return t.kind != "unchanged" }) {
 		return
 	}
 	c.number++
-	c.tell(report.at, next, changes)
+	c.addSnapshot(report.at, next, changes)
 	c.running = next
 }
 
@@ -259,16 +258,16 @@ func merged(a, b map[string]run) map[string]run {
 	return all
 }
 
-// turn is what happened to a file.
-type turn struct {
+// transition is the change of a file between two snapshots.
+type transition struct {
 	kind     string
 	was, now int
 	learned  bool
 	artifact run
 }
 
-func turnOf(before, after run, ran, runs bool) turn {
-	t := turn{kind: "unchanged", was: len(before.created), now: len(after.created), artifact: after}
+func transitionOf(before, after run, ran, runs bool) transition {
+	t := transition{kind: "unchanged", was: len(before.created), now: len(after.created), artifact: after}
 	switch {
 	case !runs:
 		t.kind, t.artifact = "exited", before
@@ -280,22 +279,22 @@ func turnOf(before, after run, ran, runs bool) turn {
 	return t
 }
 
-func records(one run) string {
+func records(artifact run) string {
 	var ids []string
-	for _, source := range one.origins {
+	for _, source := range artifact.origins {
 		ids = append(ids, source.id)
 	}
 	slices.Sort(ids)
 	return strings.Join(ids, " ")
 }
 
-// sourcesOf finds what flows know of a file now, the one that knew it first in front.
-func (c *modelBuilder) sourcesOf(one, before run) []source {
+// sourcesOf returns the sources of a file in all flows, ordered by the first report.
+func (c *modelBuilder) sourcesOf(artifact, before run) []source {
 	var sources []source
 	for _, flow := range []string{"build", "scan"} {
 		var known source
 		for _, b := range c.built {
-			if b.File != one.file || b.Flow != flow {
+			if b.File != artifact.file || b.Flow != flow {
 				continue
 			}
 			if known.id == "" {
@@ -307,25 +306,25 @@ func (c *modelBuilder) sourcesOf(one, before run) []source {
 			continue
 		}
 		known.status = c.statusOf(known.built)
-		known.previous = c.previousOf(one, before, known)
+		known.previous = c.previousOf(artifact, before, known)
 		sources = append(sources, known)
 	}
 	slices.SortFunc(sources, func(a, b source) int { return cmp.Compare(a.first, b.first) })
 	return sources
 }
 
-// previousOf is what the file follows: for what is new to a lineage, the last other
-// file that began to run there before it.
-func (c *modelBuilder) previousOf(one, before run, known source) *place {
+// previousOf returns the predecessor of a file in a lineage. For a file that is new there, it is the other file that
+// started last there before it.
+func (c *modelBuilder) previousOf(artifact, before run, known source) *succession {
 	for _, source := range before.origins {
 		if source.lineage() == known.lineage() {
 			return source.previous
 		}
 	}
-	var found *place
-	for i := range c.places {
-		p := &c.places[i]
-		if p.lineage != known.lineage() || p.file == one.file || p.since >= one.since {
+	var found *succession
+	for i := range c.successions {
+		p := &c.successions[i]
+		if p.lineage != known.lineage() || p.file == artifact.file || p.since >= artifact.since {
 			continue
 		}
 		if found == nil || p.since > found.since || p.since == found.since && fingerprint(p.file) > fingerprint(found.file) {
@@ -345,7 +344,7 @@ func (c *modelBuilder) previousOf(one, before run, known source) *place {
 	return &previous
 }
 
-// statusOf judges a file in the trail and slot of a record.
+// statusOf returns the compliance of a file in the trail and slot of a record.
 func (c *modelBuilder) statusOf(of built) string {
 	newest := of
 	for _, b := range c.built {
@@ -382,52 +381,52 @@ func (c *modelBuilder) statusOf(of built) string {
 	return string(evidence.Compliant)
 }
 
-// tell writes down a snapshot and everything that follows from it.
-func (c *modelBuilder) tell(at float64, next map[string]run, changes []turn) {
+// addSnapshot adds a snapshot and all records that it causes.
+func (c *modelBuilder) addSnapshot(at float64, next map[string]run, changes []transition) {
 	head := fmt.Sprintf("snapshot %d", c.number)
-	c.chronicle[head] = fmt.Sprintf("at %v, %d run", at, len(next))
-	slices.SortFunc(changes, func(a, b turn) int {
-		late := func(t turn) bool { return t.kind == "exited" }
+	c.model[head] = fmt.Sprintf("at %v, %d run", at, len(next))
+	slices.SortFunc(changes, func(a, b transition) int {
+		late := func(t transition) bool { return t.kind == "exited" }
 		if late(a) != late(b) {
 			return cmp.Compare(map[bool]int{true: 1}[late(a)], map[bool]int{true: 1}[late(b)])
 		}
 		return cmp.Or(cmp.Compare(slices.Max(b.artifact.created), slices.Max(a.artifact.created)),
 			cmp.Compare(fingerprint(a.artifact.file), fingerprint(b.artifact.file)))
 	})
-	for _, turn := range changes {
-		one := turn.artifact
-		if turn.kind != "exited" {
-			c.chronicle[head+" "+one.file] = one.told()
+	for _, transition := range changes {
+		artifact := transition.artifact
+		if transition.kind != "exited" {
+			c.model[head+" "+artifact.file] = artifact.describe()
 		}
-		if turn.kind != "unchanged" || turn.was != turn.now {
-			c.chronicle[head+" change "+one.file] = fmt.Sprintf("%s %s from %d to %d, learned %v", one.names[0], turn.kind, turn.was, turn.now, turn.learned)
+		if transition.kind != "unchanged" || transition.was != transition.now {
+			c.model[head+" change "+artifact.file] = fmt.Sprintf("%s %s from %d to %d, learned %v", artifact.names[0], transition.kind, transition.was, transition.now, transition.learned)
 		}
-		if turn.kind == "unchanged" {
+		if transition.kind == "unchanged" {
 			continue
 		}
-		c.tellEvent(at, turn)
-		c.tellTrails(at, turn)
-		if turn.kind != "exited" {
-			c.tellDeployments(at, turn)
-			next[one.file] = c.tellPlaces(one)
+		c.addEvent(at, transition)
+		c.addTrailEvents(at, transition)
+		if transition.kind != "exited" {
+			c.addDeployments(at, transition)
+			next[artifact.file] = c.addSuccessions(artifact)
 		}
 	}
 }
 
-func (r *run) told() string {
+func (r *run) describe() string {
 	var parts []string
 	for _, source := range r.origins {
-		parts = append(parts, fmt.Sprintf("%s %s behind %s", source.told(), source.status, source.previous.told()))
+		parts = append(parts, fmt.Sprintf("%s %s behind %s", source.describe(), source.status, source.previous.describe()))
 	}
 	return fmt.Sprintf("%v %v since=%d %v first=%v %s", r.names, r.created, r.since, r.started, r.first, strings.Join(parts, "; "))
 }
 
-func (c *modelBuilder) tellEvent(at float64, turn turn) {
+func (c *modelBuilder) addEvent(at float64, transition transition) {
 	c.events++
-	one := turn.artifact
+	artifact := transition.artifact
 	var flows, repos []string
 	difference, record := "", ""
-	for i, source := range one.origins {
+	for i, source := range artifact.origins {
 		flows = append(flows, source.Flow)
 		if source.Repo != "" && !slices.Contains(repos, source.Repo) {
 			repos = append(repos, source.Repo)
@@ -441,10 +440,10 @@ func (c *modelBuilder) tellEvent(at float64, turn turn) {
 		}
 	}
 	sentence := "changed"
-	n := turn.now
-	switch turn.kind {
+	n := transition.now
+	switch transition.kind {
 	case "exited":
-		n, sentence = turn.was, fmt.Sprintf("stopped running (from %d to 0)", turn.was)
+		n, sentence = transition.was, fmt.Sprintf("stopped running (from %d to 0)", transition.was)
 	case "started-unknown":
 		sentence = fmt.Sprintf("started running (from 0 to %d)", n)
 	}
@@ -452,61 +451,63 @@ func (c *modelBuilder) tellEvent(at float64, turn turn) {
 	if n == 1 {
 		noun = "instance"
 	}
-	text := fmt.Sprintf("snapshot %d at %v: %s %s %s: %d %s %s; %v %s %s", c.number, at, one.file, one.names[0], turn.kind, n, noun, sentence, flows, record, difference)
-	c.chronicle[fmt.Sprint("event ", c.events)] = text
+	text := fmt.Sprintf("snapshot %d at %v: %s %s %s: %d %s %s; %v %s %s", c.number, at, artifact.file, artifact.names[0], transition.kind, n, noun, sentence, flows, record, difference)
+	c.model[fmt.Sprint("event ", c.events)] = text
 	for _, repo := range repos {
-		c.chronicle[fmt.Sprint("event ", c.events, " of ", repo)] = text
+		c.model[fmt.Sprint("event ", c.events, " of ", repo)] = text
 	}
 }
 
-func (c *modelBuilder) tellTrails(at float64, turn turn) {
-	kind := map[string]string{"started-unknown": "artifact_started_running", "exited": "artifact_stopped_running"}[turn.kind]
+func (c *modelBuilder) addTrailEvents(at float64, transition transition) {
+	kind := map[string]string{"started-unknown": "artifact_started_running", "exited": "artifact_stopped_running"}[transition.kind]
 	if kind == "" {
 		return
 	}
-	for _, source := range turn.artifact.origins {
-		key := fmt.Sprintf("trail %s/%s %s of %d", source.Flow, source.Trail, turn.artifact.file, c.number)
-		c.chronicle[key] = fmt.Sprintf("%s at %v %s %d", kind, at, source.Slot, turn.now)
+	for _, source := range transition.artifact.origins {
+		key := fmt.Sprintf("trail %s/%s %s of %d", source.Flow, source.Trail, transition.artifact.file, c.number)
+		c.model[key] = fmt.Sprintf("%s at %v %s %d", kind, at, source.Slot, transition.now)
 	}
 }
 
-// tellDeployments notes what is known of a deployment when it is known first.
-func (c *modelBuilder) tellDeployments(at float64, turn turn) {
-	one := turn.artifact
-	if _, ran := c.seen[one.file]; !ran {
-		c.seen[one.file] = at
-		c.chronicle["sighting "+one.file] = fmt.Sprint(at)
+// addDeployments adds the deployments of a started file, and the origin of a deployment when it is first known.
+func (c *modelBuilder) addDeployments(at float64, transition transition) {
+	artifact := transition.artifact
+	if _, ran := c.seen[artifact.file]; !ran {
+		c.seen[artifact.file] = at
+		c.model["sighting "+artifact.file] = fmt.Sprint(at)
 	}
-	text := func(origin string) string { return fmt.Sprintf("%s at %v from %s", one.names[0], one.started, origin) }
-	key := fmt.Sprintf("deployment %s %d", one.file, one.since)
-	if turn.kind == "started-unknown" {
-		c.chronicle[key] = text("nowhere")
+	text := func(origin string) string {
+		return fmt.Sprintf("%s at %v from %s", artifact.names[0], artifact.started, origin)
 	}
-	if len(one.origins) > 0 && (turn.kind == "started-unknown" || turn.learned) {
-		c.chronicle[key] = text(one.origins[0].id)
+	key := fmt.Sprintf("deployment %s %d", artifact.file, artifact.since)
+	if transition.kind == "started-unknown" {
+		c.model[key] = text("nowhere")
 	}
-	for _, source := range one.origins {
-		if _, told := c.chronicle[key+" of "+source.Repo]; !told && source.Repo != "" {
-			c.chronicle[key+" of "+source.Repo] = text(source.id)
+	if len(artifact.origins) > 0 && (transition.kind == "started-unknown" || transition.learned) {
+		c.model[key] = text(artifact.origins[0].id)
+	}
+	for _, source := range artifact.origins {
+		if _, known := c.model[key+" of "+source.Repo]; !known && source.Repo != "" {
+			c.model[key+" of "+source.Repo] = text(source.id)
 		}
 	}
 }
 
-// tellPlaces notes the places of a file in its lineages, and its repositories.
-func (c *modelBuilder) tellPlaces(one run) run {
-	for _, source := range one.origins {
-		if source.Repo != "" && !slices.Contains(one.repos, source.Repo) {
-			one.repos = append(slices.Clone(one.repos), source.Repo)
+// addSuccessions adds the successions of a file in its lineages, and returns it with all repositories.
+func (c *modelBuilder) addSuccessions(artifact run) run {
+	for _, source := range artifact.origins {
+		if source.Repo != "" && !slices.Contains(artifact.repos, source.Repo) {
+			artifact.repos = append(slices.Clone(artifact.repos), source.Repo)
 		}
-		fresh := place{lineage: source.lineage(), file: one.file, name: one.names[0], since: one.since, source: source, status: source.status}
-		known := slices.ContainsFunc(c.places, func(p place) bool {
+		fresh := succession{lineage: source.lineage(), file: artifact.file, name: artifact.names[0], since: artifact.since, source: source, status: source.status}
+		known := slices.ContainsFunc(c.successions, func(p succession) bool {
 			return p.lineage == fresh.lineage && p.file == fresh.file && p.since == fresh.since
 		})
 		if known {
 			continue
 		}
-		c.places = append(c.places, fresh)
-		c.chronicle[fmt.Sprintf("place %s %s %d", fresh.lineage, one.file, one.since)] = fmt.Sprintf("%v %s", one.started, fresh.told())
+		c.successions = append(c.successions, fresh)
+		c.model[fmt.Sprintf("place %s %s %d", fresh.lineage, artifact.file, artifact.since)] = fmt.Sprintf("%v %s", artifact.started, fresh.describe())
 	}
-	return one
+	return artifact
 }

@@ -12,7 +12,7 @@ import (
 	"attestry/storage/storagetest"
 )
 
-// newCountedScene is a scene in which the costs of each step can be read.
+// newCountedScene returns a scene with an engine that counts its commands.
 func newCountedScene(t *testing.T) (*scene, *storagetest.CountingDocuments) {
 	t.Helper()
 	var counting *storagetest.CountingDocuments
@@ -23,12 +23,12 @@ func newCountedScene(t *testing.T) (*scene, *storagetest.CountingDocuments) {
 	return s, counting
 }
 
-// maxWorkerCommands is what a changed report may cost the worker, however large
-// it is. Two of them look for logical environments that include this one, one for artifacts whose children run, and three write.
+// maxWorkerCommands is how many commands a worker may use for a changed report of any size. Two of them look for
+// logical environments that include this one, one for artifacts whose children run, and three write.
 const maxWorkerCommands = 15
 
-// TestOneChangeCostsTheWorkerTheSameInAnyReport pins commands and bytes: neither
-// may grow with what has not changed.
+// TestOneChangeCostsTheWorkerTheSameInAnyReport bounds commands and written bytes: neither may grow with the number of
+// unchanged artifacts.
 func TestOneChangeCostsTheWorkerTheSameInAnyReport(t *testing.T) {
 	written := map[int]int64{}
 	small, large, replaced := 1_000, 10_000, 8
@@ -51,15 +51,15 @@ func TestOneChangeCostsTheWorkerTheSameInAnyReport(t *testing.T) {
 		t.Logf("%d artifacts, one replaced %d times: %d bytes, %d commands the last time",
 			n, replaced, written[n], counting.Snapshot().Commands())
 	}
-	// What is written are the chunks around the change, whose size is independent
-	// of their number, and their parents, of which there is one level more.
+	// A worker writes the chunks around the change, whose size does not depend on their number, and their parents. The
+	// larger tree has one more level.
 	if written[large] > 2*written[small] {
-		t.Errorf("%d bytes in an environment ten times as large, %d in the other", written[large], written[small])
+		t.Errorf("%d bytes in an environment ten times as large, %d in the smaller one", written[large], written[small])
 	}
 }
 
-// TestOnlyTheLatestSnapshotStaysInMemory pins that the memory of a worker does not grow with the reports
-// of an environment.
+// TestOnlyTheLatestSnapshotStaysInMemory checks that the memory of a worker does not grow with the reports of an
+// environment.
 func TestOnlyTheLatestSnapshotStaysInMemory(t *testing.T) {
 	s, counting := newCountedScene(t)
 	s.accept(t, fleet(100))
@@ -79,13 +79,13 @@ func TestOnlyTheLatestSnapshotStaysInMemory(t *testing.T) {
 		commands[number] = counting.Snapshot().Commands()
 	}
 	if commands[2] != 0 || commands[1] == 0 {
-		t.Errorf("the latest snapshot is read with %d commands, the one before with %d", commands[2], commands[1])
+		t.Errorf("the latest snapshot is read with %d commands, the previous one with %d", commands[2], commands[1])
 	}
 }
 
-// TestLogicalEnvironmentCostsItsMembersTheSameHoweverManyTheyAre pins what a snapshot
-// of a member costs more than one of an environment that no logical one includes.
-func TestLogicalEnvironmentCostsItsMembersTheSameHoweverManyTheyAre(t *testing.T) {
+// TestLogicalEnvironmentCostsAMemberTheSameForAnyNumberOfMembers bounds the additional commands for a snapshot of an
+// environment that a logical environment includes.
+func TestLogicalEnvironmentCostsAMemberTheSameForAnyNumberOfMembers(t *testing.T) {
 	const most = 11
 	for _, n := range []int{1, 60} {
 		s, counting := newCountedScene(t)
@@ -125,24 +125,22 @@ func TestUnchangedReportCostsTheSameInAnyEnvironment(t *testing.T) {
 }
 
 const (
-	// maxKnownCommands is what a changed report may cost the worker where flows know
-	// what runs: three of these read what the replacement brings besides, in two flows.
+	// maxKnownCommands is how many commands a worker may use for a changed report if the artifacts have provenance.
+	// Three of them read the earlier trails that a replacement brings, in two flows.
 	maxKnownCommands = 19
-	// maxLevelCommands is what it may cost more with more than a thousand artifacts, whose
-	// tree has another level.
+	// maxLevelCommands is how many more it may use with more than a thousand artifacts, whose tree has another level.
 	maxLevelCommands = 3
-	// maxGenerationCommands is what it may cost more, for each thousand artifacts, when the
-	// generation has changed.
+	// maxGenerationCommands is how many more it may use, for each thousand artifacts, after the generation has changed.
 	maxGenerationCommands = 2
-	// maxColdCommands is what it may cost more when the process is new: the levels of
-	// the tree and the templates are read.
+	// maxColdCommands is how many more it may use in a new process, which reads the levels of the tree and the
+	// templates.
 	maxColdCommands = 5
 )
 
-// knownFleet is a stage on which n services run, each known to two flows.
-func knownFleet(t *testing.T, n int) *stage {
+// knownFleet returns a scene in which n services run, each with provenance in two flows.
+func knownFleet(t *testing.T, n int) *modelScene {
 	t.Helper()
-	s := newStage(t, false, nil)
+	s := newModelScene(t, false, nil)
 	var builders sync.WaitGroup
 	for builder := range 16 {
 		builders.Go(func() {
@@ -158,7 +156,7 @@ func knownFleet(t *testing.T, n int) *stage {
 }
 
 // version reports a version of a service to two flows.
-func (s *stage) version(t *testing.T, service, version int) {
+func (s *modelScene) version(t *testing.T, service, version int) {
 	t.Helper()
 	for i, flow := range []string{"build", "scan"} {
 		file := fmt.Sprint("service-", service, "-", version)
@@ -173,8 +171,7 @@ func (s *stage) version(t *testing.T, service, version int) {
 	}
 }
 
-// services is a report of the first versions of n services, and of later ones of the
-// first few.
+// services is a report of n services: the first ones in the given versions, the others in version 1.
 func services(n int, versions ...int) snapshot.Report {
 	d := operation{}
 	for i := range n {
@@ -188,10 +185,9 @@ func services(n int, versions ...int) snapshot.Report {
 	return d.report()
 }
 
-// TestOneReplacedArtifactThatFlowsKnowCostsTheSameInAnyReport pins commands and bytes
-// with provenance: in the same process, where the generation has changed, and in one
-// that has nothing in memory.
-func TestOneReplacedArtifactThatFlowsKnowCostsTheSameInAnyReport(t *testing.T) {
+// TestReplacedArtifactWithProvenanceCostsTheSameInAnyReport bounds commands and written bytes: in the same process,
+// after the generation has changed, and in a new process with empty caches.
+func TestReplacedArtifactWithProvenanceCostsTheSameInAnyReport(t *testing.T) {
 	sizes := []int{200, 1_500}
 	if testing.Short() {
 		sizes = []int{80, 600}
@@ -226,20 +222,20 @@ func TestOneReplacedArtifactThatFlowsKnowCostsTheSameInAnyReport(t *testing.T) {
 				t.Errorf("%d artifacts, %s: the predecessor is %q", n, what, previous)
 			}
 		}
-		replace("with nothing in memory", worker, maxKnownCommands+maxColdCommands)
+		replace("with empty caches", worker, maxKnownCommands+maxColdCommands)
 		replace("replaced", worker, maxKnownCommands)
 		if err := s.store.Generations.Bump(t.Context(), "org"); err != nil {
 			t.Fatal(err)
 		}
 		replace("in another generation", worker, maxKnownCommands+maxGenerationCommands*((n+999)/1000))
-		replace("with nothing in memory any more", s.another(t, count), maxKnownCommands+maxColdCommands)
+		replace("with empty caches in a new process", s.another(t, count), maxKnownCommands+maxColdCommands)
 	}
 	if written[sizes[1]] > 2*written[sizes[0]] {
-		t.Errorf("%d bytes in the larger environment, %d in the other", written[sizes[1]], written[sizes[0]])
+		t.Errorf("%d bytes in the larger environment, %d in the smaller one", written[sizes[1]], written[sizes[0]])
 	}
 }
 
-// previousOf is the fingerprint of what a file that runs has replaced.
+// previousOf returns the fingerprint of the predecessor of a running file, or "".
 func (s *scene) previousOf(t *testing.T, file string) string {
 	t.Helper()
 	_, artifacts, _ := s.artifacts(t, s.head(t).Last)

@@ -11,8 +11,7 @@ import (
 	"attestry/tasks/reports"
 )
 
-// TestConcurrentReportsAreNumberedWithoutGaps lets many reporters and several
-// workers at one environment.
+// TestConcurrentReportsAreNumberedWithoutGaps has many reporters and several workers on one environment.
 func TestConcurrentReportsAreNumberedWithoutGaps(t *testing.T) {
 	const workers = 4
 	count := 200
@@ -22,9 +21,8 @@ func TestConcurrentReportsAreNumberedWithoutGaps(t *testing.T) {
 	s := newScene(t, nil)
 	var reporters, drainers sync.WaitGroup
 	done := make(chan struct{})
-	// The scene's clock moves whenever it is read. Workers that ask for the lease again
-	// and again would let it run out, and what its holder has processed would be left to
-	// the sweep.
+	// The workers get a clock that stands still. Each reading advances the scene's clock: workers that retry the lease
+	// would let it expire, and the sweep would have to delete the reports that its holder has processed.
 	now := s.clock.Now()
 	for range workers {
 		processor := reports.NewProcessor(s.store, silent{}, func() time.Time { return now }, quiet(), func(string) {})
@@ -43,7 +41,7 @@ func TestConcurrentReportsAreNumberedWithoutGaps(t *testing.T) {
 		})
 	}
 	for i := range count {
-		// A second api process takes part, with a memory of its own.
+		// Every other report goes through another api process, with its own caches.
 		intake := s.intake
 		if i%2 == 0 {
 			intake = reports.NewIntake(s.store, silent{}, silent{}, s.clock.Now, 0)
@@ -65,8 +63,7 @@ func TestConcurrentReportsAreNumberedWithoutGaps(t *testing.T) {
 	assertEvents(t, s, int64(2*count-1))
 }
 
-// assertGapless checks that every report made its snapshot, in the order of
-// arrival and of time.
+// assertGapless checks that every report made a snapshot, in the order of arrival and of time, and that none is left.
 func assertGapless(t *testing.T, s *scene, want int64) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -74,11 +71,11 @@ func assertGapless(t *testing.T, s *scene, want int64) {
 	for n := range want {
 		made, artifacts, _ := s.artifacts(t, n+1)
 		if made.Arrival != before.Arrival+1 || made.Timestamp <= before.Timestamp {
-			t.Fatalf("snapshot %d is of report %d at %f, behind report %d at %f",
+			t.Fatalf("snapshot %d is of report %d at %f, after report %d at %f",
 				made.Number, made.Arrival, made.Timestamp, before.Arrival, before.Timestamp)
 		}
 		if len(artifacts) != 1 || seen[artifacts[0].Name] {
-			t.Fatalf("snapshot %d holds %v", made.Number, artifacts)
+			t.Fatalf("snapshot %d has %v", made.Number, artifacts)
 		}
 		seen[artifacts[0].Name] = true
 		before = made
@@ -92,9 +89,8 @@ func assertGapless(t *testing.T, s *scene, want int64) {
 	}
 }
 
-// TestReporterWithOldKnowledgeLosesNothing inserts a report under a number that
-// was processed and removed in the meantime.
-func TestReporterWithOldKnowledgeLosesNothing(t *testing.T) {
+// TestReportWithAStaleHeadIsNotLost inserts a report with a number that was processed and removed in the meantime.
+func TestReportWithAStaleHeadIsNotLost(t *testing.T) {
 	var stale *staleHead
 	s := newScene(t, func(docs storage.Documents) storage.Documents {
 		stale = &staleHead{Documents: docs}

@@ -9,19 +9,19 @@ import (
 	"attestry/storage"
 )
 
-// TestFactsThatComeWhileAnArtifactStartsAreInTheNextSnapshot lets a pipeline report or
-// attest an artifact before each command of the worker that starts it, one after the
-// other. Whatever the worker saw, the next report is judged by the fact.
-func TestFactsThatComeWhileAnArtifactStartsAreInTheNextSnapshot(t *testing.T) {
+// TestFactsRecordedWhileAnArtifactStartsAreInTheNextSnapshot has a pipeline report or attest an artifact before the
+// first command of the worker that processes its start, before the second, and so on. The snapshot of the next report
+// has the fact, whether or not the worker has read it.
+func TestFactsRecordedWhileAnArtifactStartsAreInTheNextSnapshot(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long")
 	}
 	for what, d := range map[string]operation{
-		"an artifact that starts is reported":          {Kind: "build", Flow: "build", Trail: "t1", Slot: "web", Commit: "c1", Repo: "r1"},
-		"an artifact that starts is attested":          {Kind: "attest", Flow: "scan", Trail: "t1", Attestation: "y"},
-		"an artifact that starts is attested by name":  {Kind: "attest", Flow: "scan", Trail: "t1", Slot: "api", Attestation: "y"},
-		"the trail of one that starts is attested":     {Kind: "attest", Flow: "scan", Trail: "t1", Attestation: "x"},
-		"an artifact that runs is reported once again": {Kind: "build", Flow: "build", Trail: "t1", Slot: "api", File: "f0", Commit: "c2"},
+		"a starting artifact is reported":              {Kind: "build", Flow: "build", Trail: "t1", Slot: "web", Commit: "c1", Repo: "r1"},
+		"a starting artifact is attested":              {Kind: "attest", Flow: "scan", Trail: "t1", Attestation: "y"},
+		"a starting artifact is attested by name":      {Kind: "attest", Flow: "scan", Trail: "t1", Slot: "api", Attestation: "y"},
+		"the trail of a starting artifact is attested": {Kind: "attest", Flow: "scan", Trail: "t1", Attestation: "x"},
+		"a running artifact is reported again":         {Kind: "build", Flow: "build", Trail: "t1", Slot: "api", File: "f0", Commit: "c2"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			r := newRace(t)
@@ -34,15 +34,15 @@ func TestFactsThatComeWhileAnArtifactStartsAreInTheNextSnapshot(t *testing.T) {
 	}
 }
 
-// race is a stage whose worker can be interrupted.
+// race is a scene whose worker can be interrupted.
 type race struct {
-	*stage
+	*modelScene
 	worker *interruption
 }
 
 func newRace(t *testing.T) *race {
 	r := &race{}
-	r.stage = newStage(t, false, func(docs storage.Documents) storage.Documents {
+	r.modelScene = newModelScene(t, false, func(docs storage.Documents) storage.Documents {
 		return &watched{Documents: docs, around: func(write bool, run func() error) error {
 			if r.worker == nil {
 				return run()
@@ -50,24 +50,24 @@ func newRace(t *testing.T) *race {
 			return r.worker.around(write, run)
 		}}
 	})
-	r.play(t,
+	r.apply(t,
 		operation{Kind: "build", Flow: "build", Trail: "t1", Slot: "api", File: "f0", Commit: "c0"},
 		operation{Kind: "run", Images: []image{{"n0", "f0", 1}}}, operation{Kind: "drain"})
 	return r
 }
 
-// round lets a fresh artifact start, and the deed be done before the command of a
-// number. It reports whether there were as many.
+// round has a new artifact start, and does the operation before the given command of the worker. It reports whether the
+// worker made that many commands.
 func (r *race) round(t *testing.T, number int64, d operation) bool {
 	fresh := fmt.Sprint("fresh-", number)
-	pipeline := &stage{scene: r.another(t, nil), flows: r.flows}
+	pipeline := &modelScene{scene: r.another(t, nil), flows: r.flows}
 	if d.File == "" && (d.Kind == "build" || d.Attestation == "y" && d.Slot == "") {
 		d.File = fresh
 	}
 	d.Trail = fmt.Sprint("trail-", number)
 	images := []image{{"n0", "f0", 1}, {"n1", fresh, 1}}
 	known := operation{Kind: "build", Flow: "scan", Trail: d.Trail, Slot: "api", File: fresh, Commit: "c0"}
-	r.play(t, known, operation{Kind: "run", Images: images})
+	r.apply(t, known, operation{Kind: "run", Images: images})
 	race := &interruption{at: number, happen: func() { pipeline.do(t, r.done, d) }}
 	r.worker = race
 	r.drain(t)
@@ -78,20 +78,20 @@ func (r *race) round(t *testing.T, number int64, d operation) bool {
 	r.done++
 	id := idOf(r.done - 1)
 	if d.Kind == "build" {
-		r.play(t, operation{Kind: "run", Images: images}, operation{Kind: "drain"})
+		r.apply(t, operation{Kind: "run", Images: images}, operation{Kind: "drain"})
 		if origin := r.origin(t, d.File, "build"); origin.Record != id {
 			t.Errorf("before command %d: the record is %q, want %s", number, origin.Record, id)
 		}
 		return true
 	}
-	r.play(t, operation{Kind: "run", Images: append(images, image{"n2", fresh + "-other", 1})}, operation{Kind: "drain"})
+	r.apply(t, operation{Kind: "run", Images: append(images, image{"n2", fresh + "-other", 1})}, operation{Kind: "drain"})
 	if origin := r.origin(t, fresh, "scan"); origin.Status != evidence.NonCompliant {
 		t.Errorf("before command %d: the state is %q", number, origin.Status)
 	}
 	return true
 }
 
-// origin is what the latest snapshot tells of a file from a flow.
+// origin returns the origin of a file from a flow in the latest snapshot.
 func (r *race) origin(t *testing.T, file, flow string) snapshot.Origin {
 	t.Helper()
 	_, artifacts, _ := r.artifacts(t, r.head(t).Last)

@@ -20,20 +20,18 @@ import (
 	"attestry/tasks/reports"
 )
 
-// newClock returns the clock of a scene.
 func newClock() *evidencetest.Clock {
 	return evidencetest.NewSteppingClock(time.Unix(1_790_000_000, 0), time.Millisecond)
 }
 
-// scene is one environment with everything that processes its reports, and no
-// queue: tests drain it themselves.
+// scene is one environment with the components that process its reports. There is no queue: tests drain it themselves.
 type scene struct {
 	store     *app.Store
 	clock     *evidencetest.Clock
 	intake    *reports.Intake
 	processor *reports.Processor
 	env       string
-	// docs is the engine as such, which keeps its files in the folder.
+	// docs is the engine without wrappers, which has its files in the folder.
 	docs   storage.Documents
 	folder string
 }
@@ -84,7 +82,7 @@ func (s *scene) wantNoObjects(t *testing.T) {
 	}
 }
 
-// another is the scene as another process sees it, whose engine may be wrapped.
+// another returns the scene in another process, with empty caches, whose engine may be wrapped.
 func (s *scene) another(t testing.TB, wrap func(storage.Documents) storage.Documents) *scene {
 	t.Helper()
 	other := *s
@@ -153,7 +151,7 @@ func (s *scene) artifacts(t testing.TB, number int64) (snapshot.Snapshot, []snap
 	return made, artifacts, changes
 }
 
-// silent is a queue that nobody serves.
+// silent is a fake queue and publisher that drops everything.
 type silent struct{}
 
 func (silent) Dispatch(context.Context, *job.Kind, string, int64) {}
@@ -165,7 +163,7 @@ func (silent) PublishChange(context.Context, string) {}
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// running is a report of a server on which the named files lie once each.
+// running is a report of a server that has each of the named files once.
 func running(names ...string) snapshot.Report {
 	instances := make([]snapshot.Instance, 0, len(names))
 	for _, name := range names {
@@ -177,7 +175,7 @@ func running(names ...string) snapshot.Report {
 	return snapshot.Canonical(evidence.Server, instances)
 }
 
-// fleet is a report of n files, those in other replaced by other ones.
+// fleet is a report of n files. Those with an index in other are replaced by new ones.
 func fleet(n int, other ...int) snapshot.Report {
 	names := make([]string, n)
 	for i := range names {

@@ -14,9 +14,9 @@ import (
 	"attestry/tasks/reports"
 )
 
-// TestReportThatSwellsIsRefusedAndLeavesNothing sends a body of a megabyte whose
-// one pod runs many images and tells much about itself.
-func TestReportThatSwellsIsRefusedAndLeavesNothing(t *testing.T) {
+// TestReportThatExpandsTooMuchIsRefusedAndNotStored sends a report of one pod with many images and a context of a
+// megabyte. The context is stored for each image.
+func TestReportThatExpandsTooMuchIsRefusedAndNotStored(t *testing.T) {
 	s := newScene(t, nil)
 	digests := map[string]string{}
 	for i := range 100 {
@@ -33,10 +33,10 @@ func TestReportThatSwellsIsRefusedAndLeavesNothing(t *testing.T) {
 	}
 }
 
-// largestDocuments is the largest document that was written to a collection.
+// largestDocuments is an engine that records the size of the largest document written to each collection.
 type largestDocuments struct {
 	storage.Documents
-	mu    sync.Mutex // the lease is renewed beside the drain
+	mu    sync.Mutex // the lease is renewed while a drain runs
 	sizes map[string]int
 }
 
@@ -55,8 +55,7 @@ func (d *largestDocuments) Write(ctx context.Context, writes ...storage.Write) e
 	return d.Documents.Write(ctx, writes...)
 }
 
-// TestDocumentsStaySmallInClustersOfManyPods lets many pods of a few images start
-// and exit.
+// TestDocumentsStaySmallInClustersOfManyPods has many pods of a few images start and exit.
 func TestDocumentsStaySmallInClustersOfManyPods(t *testing.T) {
 	docs := &largestDocuments{sizes: map[string]int{}}
 	s := newScene(t, func(inner storage.Documents) storage.Documents {

@@ -34,8 +34,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestWorkerKilledAtAnyWriteLosesNothing kills a worker process with SIGKILL
-// before and after each of its writes, and lets another one go on.
+// TestWorkerKilledAtAnyWriteLosesNothing kills a worker process with SIGKILL before and after each of its writes, and
+// lets another worker continue.
 func TestWorkerKilledAtAnyWriteLosesNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long")
@@ -53,8 +53,8 @@ func TestWorkerKilledAtAnyWriteLosesNothing(t *testing.T) {
 	}
 }
 
-// rollout is a story in which what waits at its end is a file of which flows learn
-// late, another one that is rolled out, and one that is rolled back to.
+// rollout are operations after which three reports wait. They have a file that a flow reports late (f5), one that is
+// rolled out (f1), and one that is rolled back to (f0).
 var rollout = []operation{
 	{Kind: "build", Flow: "build", Trail: "t1", Slot: "web", File: "f0", Commit: "c0", Repo: "r1"},
 	{Kind: "build", Flow: "scan", Trail: "t2", Slot: "web", File: "f0", Commit: "c0", Repo: "r2"},
@@ -68,20 +68,20 @@ var rollout = []operation{
 	{Kind: "run", Images: []image{{"web", "f0", 3}, {"api", "", 1}}},
 }
 
-// killedOnce plays one killing and reports whether there was one: the worker ends by
-// itself when it has fewer writes.
+// killedOnce kills a worker at a write, lets another one continue, and compares the result with the model. It reports
+// whether the worker was killed: it ends normally if it makes fewer writes.
 func killedOnce(t *testing.T, write int, after bool) bool {
-	s := newStage(t, false, nil)
-	s.play(t, rollout...)
-	// One process uses a folder of Pebble at a time.
+	s := newModelScene(t, false, nil)
+	s.apply(t, rollout...)
+	// Only one process at a time can open a folder of Pebble.
 	if err := s.docs.Close(); err != nil {
 		t.Fatal(err)
 	}
 	killed := runWorker(t, s.folder, s.env, write, after)
 	s.docs = openDocuments(t, s.folder)
 	s.scene = s.another(t, nil)
-	// When the next one comes, the lease of the killed worker has run out.
-	s.play(t, operation{Kind: "drain"})
+	// The operation advances the clock, so that the lease of the killed worker has expired.
+	s.apply(t, operation{Kind: "drain"})
 
 	head := s.head(t)
 	if head.Last != 3 || head.Processed != 4 {
@@ -92,8 +92,8 @@ func killedOnce(t *testing.T, write int, after bool) bool {
 			t.Errorf("report %d: verdict %d, want %d", arrival, got, want)
 		}
 	}
-	story := append(slices.Clone(rollout), operation{Kind: "drain"})
-	if difference := modelOf(story, s.answered).compare(s.told(t)); difference != "" {
+	operations := append(slices.Clone(rollout), operation{Kind: "drain"})
+	if difference := modelOf(operations, s.answered).compare(s.storedModel(t)); difference != "" {
 		t.Error(difference)
 	}
 	assertEvents(t, s.scene, 9)
@@ -101,7 +101,7 @@ func killedOnce(t *testing.T, write int, after bool) bool {
 	return killed
 }
 
-// assertSwept checks that no report is left once the sweep has looked.
+// assertSwept checks that no report is left after a sweep, and that the sweep enqueues nothing.
 func assertSwept(t *testing.T, s *scene) {
 	t.Helper()
 	sweeper := reports.NewSweeper(s.store, noQueue{t}, s.clock.Now, quiet())
@@ -115,7 +115,7 @@ func assertSwept(t *testing.T, s *scene) {
 	}
 }
 
-// noQueue fails the test when anything is enqueued.
+// noQueue is a queue that fails the test if anything is enqueued.
 type noQueue struct{ t *testing.T }
 
 func (q noQueue) Enqueue(_ context.Context, ref job.Ref, _ int64) error {
@@ -159,7 +159,7 @@ func workUntilKilled() {
 	}
 }
 
-// process stands in for testing.TB outside a test.
+// process implements testing.TB outside a test.
 type process struct{ testing.TB }
 
 func (*process) Helper()                  {}
@@ -170,7 +170,7 @@ func (*process) Fatal(args ...any) {
 	os.Exit(1)
 }
 
-// killing ends its process at the n-th write, before or after it.
+// killing kills its process at a write, before or after it.
 type killing struct {
 	write int64
 	after bool

@@ -35,8 +35,7 @@ func (h *lease) current() snapshot.Head {
 	return h.head
 }
 
-// acquireLease takes the lease, or returns nil if another worker has it. It counts the attempt, as it may kill the
-// worker.
+// acquireLease takes the lease, or returns nil if it is taken. It counts the attempt before it may kill the worker.
 func (p *Processor) acquireLease(ctx context.Context, environment string) (*lease, error) {
 	if err := p.refund(ctx, environment); err != nil {
 		return nil, err
@@ -116,8 +115,8 @@ func (p *Processor) commit(ctx context.Context, h *lease, change func(*snapshot.
 }
 
 // commitWith changes the head under the lease, with one batch that writes before, the head, and after. If the head was
-// changed meanwhile, it repeats the change on the new head. After the lease was lost or released, it is errLeaseLost:
-// otherwise a renewal that waited for the release would take the lease again.
+// changed meanwhile, it repeats the change on the new head. It returns errLeaseLost after the lease was lost or
+// released: otherwise a renewal that waited for the release would take the lease again.
 func (p *Processor) commitWith(ctx context.Context, h *lease, before *storage.Batch, change func(*snapshot.Head), after *storage.Batch) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	"attestry/storage/pebble/pebbletest"
 )
 
-// moving is an engine in which somebody else is always quicker.
+// moving is an engine whose replacements always fail, as if another process had changed the document.
 type moving struct{ storage.Documents }
 
 func (m moving) Write(ctx context.Context, writes ...storage.Write) error {
@@ -54,9 +54,9 @@ func newLeaseScene(t *testing.T, wrap func(storage.Documents) storage.Documents)
 
 func unwrapped(docs storage.Documents) storage.Documents { return docs }
 
-// TestRenewalBehindTheReleaseTakesNoLease renews a lease that the processing has
-// just released, as a renewal does that had to wait for it.
-func TestRenewalBehindTheReleaseTakesNoLease(t *testing.T) {
+// TestRenewalAfterTheReleaseTakesNoLease renews a lease that was just released, like a renewal that had to wait for the
+// release.
+func TestRenewalAfterTheReleaseTakesNoLease(t *testing.T) {
 	p, environment := newLeaseScene(t, unwrapped)
 	h, err := p.acquireLease(t.Context(), environment)
 	if err != nil || h == nil {
@@ -66,17 +66,17 @@ func TestRenewalBehindTheReleaseTakesNoLease(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := p.renewOnce(t.Context(), h); !errors.Is(err, errLeaseLost) {
-		t.Errorf("renewing answered %v", err)
+		t.Errorf("the renewal returned %v", err)
 	}
 	if again, err := p.acquireLease(t.Context(), environment); err != nil || again == nil {
-		t.Errorf("the environment is taken by nobody: %v", err)
+		t.Errorf("the lease was not acquired again: %v", err)
 	}
 }
 
-func TestEnvironmentThatCannotBeTakenIsTriedAgain(t *testing.T) {
+func TestDrainFailsIfItCannotAcquireTheLease(t *testing.T) {
 	p, environment := newLeaseScene(t, func(docs storage.Documents) storage.Documents { return moving{docs} })
 	if err := p.Drain(t.Context(), environment); evidence.CodeOf(err) != evidence.Unavailable {
-		t.Errorf("the task is taken for done: %v", err)
+		t.Errorf("the drain returned %v", err)
 	}
 }
 

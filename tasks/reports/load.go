@@ -21,9 +21,9 @@ const factsPerRead = 1000
 
 // load reads everything that the decision about a report depends on.
 //
-// It adds starting artifacts to the running set, then reads the generation, then the facts and policies. So a change of
-// these after the read finds the artifact in the running set and changes the generation. Then a later report that equals
-// this one is evaluated again.
+// It adds starting artifacts to the running set, then reads the generation, then the facts and policies. So a later
+// change of these finds the artifact there and changes the generation. Then the next report, even an equal one, is
+// evaluated again.
 func (p *Processor) load(ctx context.Context, head snapshot.Head, report *pending) (in *snapshot.Input, err error) {
 	in = &snapshot.Input{Head: head, Report: report.ReportRecord}
 	if in.SameDigest() {
@@ -102,7 +102,7 @@ func (p *Processor) loadPolicies(ctx context.Context, in *snapshot.Input) ([]pol
 	return applied, err
 }
 
-// loadProvenance reads the origins of artifacts, what they replace, when they first ran, and the last scaling.
+// loadProvenance reads origins with predecessors and states, when artifacts first ran, and the last scaling.
 func (p *Processor) loadProvenance(ctx context.Context, in *snapshot.Input) error {
 	fingerprints := in.ToEvaluate()
 	var provenances []pipelines.Provenance
@@ -190,8 +190,8 @@ func releaseOf(origin *snapshot.Origin) pipelines.Release {
 	return pipelines.Release{Trail: origin.TrailKey(), Replaced: origin.Previous.Origin.TrailKey(), Slot: origin.Slot}
 }
 
-// loadStates sets the states of predecessors in their trails, and those of artifacts unless
-// policies apply: then they come with the other facts that policies evaluate.
+// loadStates sets the states of predecessors in their trails, and those of artifacts unless policies apply: then
+// evaluate sets them.
 func (p *Processor) loadStates(ctx context.Context, in *snapshot.Input, predecessors []*snapshot.Predecessor) error {
 	queries := map[*evidence.Status]states.Query{}
 	for _, previous := range predecessors {
@@ -228,7 +228,7 @@ func (p *Processor) evaluate(ctx context.Context, in *snapshot.Input, applied []
 		if err != nil {
 			return err
 		}
-		allowed, err := p.store.Allowlist.Of(ctx, in.Report.Environment, fingerprints, evidence.Seconds(p.clock()))
+		allowed, err := p.store.Allowlist.Of(ctx, in.Report.Environment, fingerprints, evidence.InForceAt(evidence.Seconds(p.clock())))
 		if err != nil {
 			return err
 		}

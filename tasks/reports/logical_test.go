@@ -10,7 +10,6 @@ import (
 	"sync"
 	"testing"
 
-	"attestry/app"
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
@@ -19,7 +18,7 @@ import (
 	"attestry/tasks/reports"
 )
 
-// unite makes a logical environment of members and returns its id.
+// unite creates a logical environment of members and returns its id.
 func (s *scene) unite(t testing.TB, members ...string) string {
 	t.Helper()
 	fresh := evidence.Environment{ID: evidence.NewID(), Org: "org", Type: evidence.LogicalType, Included: members}
@@ -40,7 +39,7 @@ func (s *scene) update(t testing.TB, id string) {
 	}
 }
 
-// member makes another environment and returns the scene as seen from there.
+// member creates another environment and returns the scene with that one.
 func (s *scene) member(t testing.TB) *scene {
 	t.Helper()
 	other := *s
@@ -49,7 +48,7 @@ func (s *scene) member(t testing.TB) *scene {
 	return &other
 }
 
-// include does what the API does when it stores a list of members.
+// include stores the members of a logical environment, as the API does.
 func (s *scene) include(id string, members ...string) error {
 	err := s.store.Environments.Modify(context.Background(), id, 1, func(e *evidence.Environment) (bool, error) {
 		return e.Apply(evidence.EnvironmentChange{Included: &members}), nil
@@ -60,7 +59,7 @@ func (s *scene) include(id string, members ...string) error {
 	return s.updater().Update(context.Background(), id)
 }
 
-// archive does what the API does when it archives an environment.
+// archive archives an environment, as the API does.
 func (s *scene) archive(id string) error {
 	if err := s.store.Environments.Archive(context.Background(), "org", "env-"+id, 1); err != nil {
 		return err
@@ -68,7 +67,7 @@ func (s *scene) archive(id string) error {
 	return s.updater().MemberArchived(context.Background(), "org", id)
 }
 
-// united lists the snapshots of a logical environment.
+// united returns the snapshots of a logical environment.
 func (s *scene) united(t testing.TB, id string) []snapshot.Snapshot {
 	t.Helper()
 	latest, err := s.store.Snapshots.LastNumber(t.Context(), id)
@@ -86,10 +85,9 @@ func (s *scene) united(t testing.TB, id string) []snapshot.Snapshot {
 	return all
 }
 
-// assertUnited checks a logical environment by the rules alone: the numbers have no
-// gaps, times increase, each snapshot adds the next one of a single member or changes
-// the membership, no member's snapshot is missing or there twice, and the log holds the
-// events of those that were added.
+// assertUnited checks the invariants of a logical environment: numbers have no gaps, times increase, each snapshot adds
+// the next snapshot of a single member or changes the membership, no snapshot of a member is missing or added twice,
+// and the log has the events of the added snapshots.
 func (s *scene) assertUnited(t testing.TB, id string) []snapshot.Snapshot {
 	t.Helper()
 	all := s.united(t, id)
@@ -108,7 +106,7 @@ func (s *scene) assertUnited(t testing.TB, id string) []snapshot.Snapshot {
 		t.Fatal(err)
 	}
 	if heads[id].Last != before.Number || heads[id].Timestamp != before.Timestamp || heads[id].Events != before.EventsBefore+before.Events {
-		t.Errorf("the head says %d at %f with %d events, the last is %+v", heads[id].Last, heads[id].Timestamp, heads[id].Events, before)
+		t.Errorf("the head has %d at %f with %d events, the last is %+v", heads[id].Last, heads[id].Timestamp, heads[id].Events, before)
 	}
 	shown := false
 	for _, member := range environment.Active {
@@ -125,17 +123,17 @@ func (s *scene) assertUnited(t testing.TB, id string) []snapshot.Snapshot {
 	}
 	for _, member := range before.Members {
 		if member.Number != heads[member.Environment].Last {
-			t.Errorf("it ends with snapshot %d of a member that has %d", member.Number, heads[member.Environment].Last)
+			t.Errorf("the last snapshot has snapshot %d of a member that has %d", member.Number, heads[member.Environment].Last)
 		}
 	}
 	return all
 }
 
-// assertFollows checks one snapshot against the one before it.
+// assertFollows checks a snapshot against the previous one.
 func (s *scene) assertFollows(t testing.TB, before, next *snapshot.Snapshot) {
 	t.Helper()
 	if next.Number != before.Number+1 || next.Timestamp <= before.Timestamp || next.EventsBefore != before.EventsBefore+before.Events {
-		t.Errorf("snapshot %d at %f behind %d events follows %d at %f with %d", next.Number, next.Timestamp, next.EventsBefore,
+		t.Errorf("snapshot %d at %f after %d events follows %d at %f with %d", next.Number, next.Timestamp, next.EventsBefore,
 			before.Number, before.Timestamp, before.EventsBefore+before.Events)
 	}
 	var moved []string
@@ -168,7 +166,7 @@ func (s *scene) assertFollows(t testing.TB, before, next *snapshot.Snapshot) {
 	}
 }
 
-// assertUnitedLog compares the log with the events of the causes.
+// assertUnitedLog compares the log with the events of the added snapshots.
 func (s *scene) assertUnitedLog(t testing.TB, id string, all []snapshot.Snapshot) {
 	t.Helper()
 	got, err := s.store.Events.Between(t.Context(), id, 1, storage.MaxMany, false)
@@ -196,7 +194,7 @@ func (s *scene) assertUnitedLog(t testing.TB, id string, all []snapshot.Snapshot
 	}
 }
 
-func TestLogicalSnapshotsAreNumberedAsTheyComeToBe(t *testing.T) {
+func TestLogicalSnapshotsAreNumberedInTheOrderOfCreation(t *testing.T) {
 	one := newScene(t, nil)
 	two := one.member(t)
 	all := one.unite(t, one.env, two.env)
@@ -208,10 +206,10 @@ func TestLogicalSnapshotsAreNumberedAsTheyComeToBe(t *testing.T) {
 	two.drain(t)
 	second := one.assertUnited(t, all)
 	if len(first) != 1 || len(second) != 2 || !reflect.DeepEqual(first[0], second[0]) {
-		t.Errorf("a report that comes late makes\n%+v of\n%+v", second, first)
+		t.Errorf("a report that is processed late changes\n%+v to\n%+v", first, second)
 	}
 	if gap := second[1].Timestamp - second[0].Timestamp; gap <= 0 || gap > 2e-6 {
-		t.Errorf("the late one is %g s behind", gap)
+		t.Errorf("the late snapshot is %g s after the first one", gap)
 	}
 	one.clock.Advance(minute)
 	one.accept(t, running("early", "third"))
@@ -226,7 +224,7 @@ func TestLogicalSnapshotsAreNumberedAsTheyComeToBe(t *testing.T) {
 	}
 }
 
-// TestChangesOfMembershipMakeSnapshots joins, leaves, archives and revives.
+// TestChangesOfMembershipMakeSnapshots has members join, leave, be archived and be revived.
 func TestChangesOfMembershipMakeSnapshots(t *testing.T) {
 	one := newScene(t, nil)
 	two, three := one.member(t), one.member(t)
@@ -240,7 +238,7 @@ func TestChangesOfMembershipMakeSnapshots(t *testing.T) {
 		do   func() error
 		want string
 	}{
-		{"made of what runs", func() error { return nil }, "[1]"},
+		{"created", func() error { return nil }, "[1]"},
 		{"joined", func() error { return one.include(all, one.env, two.env) }, "[1 1]"},
 		{"joined without a snapshot", func() error { return one.include(all, one.env, two.env, three.env) }, "[1 1 0]"},
 		{"left", func() error { return one.include(all, two.env, three.env) }, "[1 0]"},
@@ -284,8 +282,8 @@ func TestChangesOfMembershipMakeSnapshots(t *testing.T) {
 	}
 }
 
-// TestMemberThatIsMadeAnewIsFollowed lets the successor of an archived member report.
-func TestMemberThatIsMadeAnewIsFollowed(t *testing.T) {
+// TestRecreatedMemberIsFollowed has an environment report that was created with the name of an archived member.
+func TestRecreatedMemberIsFollowed(t *testing.T) {
 	one := newScene(t, nil)
 	all := one.unite(t, one.env)
 	if err := one.archive(one.env); err != nil {
@@ -304,7 +302,7 @@ func TestMemberThatIsMadeAnewIsFollowed(t *testing.T) {
 	}
 }
 
-// watcher is a worker of another process; tests stand around its commands.
+// watcher is a worker of another process, whose commands are run by around.
 type watcher struct {
 	*scene
 	around func(write bool, run func() error) error
@@ -321,8 +319,8 @@ func (s *scene) watcher(t testing.TB) *watcher {
 
 var errKilled = errors.New("the process was killed")
 
-// TestLogicalSnapshotsSurviveAWorkerKilledAtAnyWrite lets a worker do no command from a
-// write on, that one included or not, and another worker go on.
+// TestLogicalSnapshotsSurviveAWorkerKilledAtAnyWrite fails all commands of a worker before or after a write, and lets
+// another worker continue.
 func TestLogicalSnapshotsSurviveAWorkerKilledAtAnyWrite(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long")
@@ -350,7 +348,7 @@ func TestLogicalSnapshotsSurviveAWorkerKilledAtAnyWrite(t *testing.T) {
 				}
 				err := worker.processor.Drain(t.Context(), one.env)
 				if killed = writes >= write; killed && !after && err == nil {
-					t.Error("the killed worker was content")
+					t.Error("the drain of the killed worker returned no error")
 				}
 				one.clock.Advance(minute)
 				one.drain(t)
@@ -366,22 +364,22 @@ func TestLogicalSnapshotsSurviveAWorkerKilledAtAnyWrite(t *testing.T) {
 	}
 }
 
-// TestLogicalSnapshotsBearAHaltedWorker halts a worker before each of its writes, lets
-// others go on, and then the first one.
-func TestLogicalSnapshotsBearAHaltedWorker(t *testing.T) {
-	halted, shared := true, newScene(t, nil)
+// TestLogicalSnapshotsAreConsistentAfterAWorkerWasPaused pauses a worker before each of its writes, lets others make
+// snapshots, and then lets the first one continue.
+func TestLogicalSnapshotsAreConsistentAfterAWorkerWasPaused(t *testing.T) {
+	paused, shared := true, newScene(t, nil)
 	worker := shared.watcher(t)
-	for write := int64(1); halted; write++ {
+	for write := int64(1); paused; write++ {
 		t.Run(fmt.Sprint("write ", write), func(t *testing.T) {
 			one, two := shared.member(t), shared.member(t)
 			all := one.unite(t, one.env, two.env)
 			one.accept(t, running("a"))
 			reached, resume, done := make(chan struct{}), make(chan struct{}), make(chan error)
-			halt := &interruption{at: write, onlyWrites: true, happen: func() {
+			pause := &interruption{at: write, onlyWrites: true, happen: func() {
 				close(reached)
 				<-resume
 			}}
-			worker.around = halt.around
+			worker.around = pause.around
 			go func() { done <- worker.processor.Drain(t.Context(), one.env) }()
 			select {
 			case err := <-done:
@@ -396,7 +394,7 @@ func TestLogicalSnapshotsBearAHaltedWorker(t *testing.T) {
 				s.drain(t)
 			}
 			close(resume)
-			if halted = halt.happened(); halted {
+			if paused = pause.happened(); paused {
 				if err := <-done; err != nil {
 					t.Error(err)
 				}
@@ -410,9 +408,9 @@ func TestLogicalSnapshotsBearAHaltedWorker(t *testing.T) {
 	}
 }
 
-// TestLogicalSnapshotsBearWhatHappensBetweenTwoCommands lets a membership change, or
-// another member make a snapshot, before each command of a worker.
-func TestLogicalSnapshotsBearWhatHappensBetweenTwoCommands(t *testing.T) {
+// TestLogicalSnapshotsAreConsistentAfterChangesBetweenCommands changes the membership, or has another member make a
+// snapshot, before each command of a worker.
+func TestLogicalSnapshotsAreConsistentAfterChangesBetweenCommands(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long")
 	}
@@ -450,9 +448,9 @@ func TestLogicalSnapshotsBearWhatHappensBetweenTwoCommands(t *testing.T) {
 					t.Fatalf("command %d: %v", command, err)
 				}
 				for _, id := range []string{all, other} {
-					// A membership that changes while the worker is between its commit
-					// and its head shows the member as it was before, until the next
-					// snapshot of any member or the next reader.
+					// If the membership changes between the worker's commit and the write of its head, the logical
+					// snapshot has the previous snapshot of the member, until the next snapshot of any member or the
+					// next reader.
 					if what != "the other makes a snapshot" {
 						one.update(t, id)
 					}
@@ -465,8 +463,7 @@ func TestLogicalSnapshotsBearWhatHappensBetweenTwoCommands(t *testing.T) {
 	}
 }
 
-// TestManyWorkersShareALogicalEnvironment lets members report, join, leave and be
-// archived at once.
+// TestManyWorkersShareALogicalEnvironment has members report, join, leave and be archived at the same time.
 func TestManyWorkersShareALogicalEnvironment(t *testing.T) {
 	const count = 6
 	one := newScene(t, nil)
@@ -523,8 +520,7 @@ func TestManyWorkersShareALogicalEnvironment(t *testing.T) {
 	}
 }
 
-// resisting is an engine that takes no snapshot of one environment while it has a
-// fault.
+// resisting is an engine that fails to write snapshots of one environment while fault is set.
 type resisting struct {
 	storage.Documents
 	environment string
@@ -540,14 +536,14 @@ func (r *resisting) Write(ctx context.Context, writes ...storage.Write) error {
 	return r.Documents.Write(ctx, writes...)
 }
 
-func TestLogicalEnvironmentThatCannotBeUpdatedHoldsUpNoMember(t *testing.T) {
+func TestLogicalEnvironmentThatCannotBeUpdatedDoesNotBlockItsMembers(t *testing.T) {
 	for what, c := range map[string]struct {
 		fault error
 		drain bool
 	}{
 		"refused": {evidence.NewError(evidence.TooLarge, "too large"), true},
 		"damaged": {storage.ErrDamaged, true},
-		"away":    {storage.Outage("database", errors.New("no answer")), false},
+		"outage":  {storage.Outage("database", errors.New("no answer")), false},
 	} {
 		t.Run(what, func(t *testing.T) {
 			one := newScene(t, nil)
@@ -573,8 +569,8 @@ func TestLogicalEnvironmentThatCannotBeUpdatedHoldsUpNoMember(t *testing.T) {
 	}
 }
 
-// TestDamagedLogicalEnvironmentHoldsUpNoOther has one beside a sound one.
-func TestDamagedLogicalEnvironmentHoldsUpNoOther(t *testing.T) {
+// TestDamagedLogicalEnvironmentDoesNotBlockOthers has a damaged and a sound logical environment with the same member.
+func TestDamagedLogicalEnvironmentDoesNotBlockOthers(t *testing.T) {
 	one := newScene(t, nil)
 	damaged, sound := one.unite(t, one.env), one.unite(t, one.env)
 	worker := one.spoiling(t, "environments", damaged)
@@ -591,11 +587,11 @@ func TestDamagedLogicalEnvironmentHoldsUpNoOther(t *testing.T) {
 	}
 	one.update(t, damaged)
 	if united := one.assertUnited(t, damaged); len(united) > 1 {
-		t.Errorf("the damaged one has %d snapshots once it is restored", len(united))
+		t.Errorf("the damaged one has %d snapshots after it is restored", len(united))
 	}
 }
 
-// read does what the API does before it reads a logical environment.
+// read brings a logical environment up to date, as the API does before it reads one.
 func (s *scene) read(t testing.TB, id string) {
 	t.Helper()
 	environment, err := s.store.Environments.Membership(t.Context(), id)
@@ -607,8 +603,8 @@ func (s *scene) read(t testing.TB, id string) {
 	}
 }
 
-// assertFinished checks that the head and the log of a logical environment are those of
-// its last snapshot, which has the given number.
+// assertFinished checks that the head and the log of a logical environment are those of its last snapshot, which must
+// have the given number.
 func (s *scene) assertFinished(t testing.TB, id string, number int) {
 	t.Helper()
 	all := s.united(t, id)
@@ -619,8 +615,8 @@ func (s *scene) assertFinished(t testing.TB, id string, number int) {
 	s.assertUnitedLog(t, id, all)
 }
 
-// TestReaderFinishesALogicalSnapshotOfAKilledWorker lets a worker do no write from one
-// on, and a reader come before any other worker.
+// TestReaderFinishesALogicalSnapshotOfAKilledWorker fails all commands of a worker from a write on, and then reads
+// before any other worker runs.
 func TestReaderFinishesALogicalSnapshotOfAKilledWorker(t *testing.T) {
 	killed, unfinished, shared := true, 0, newScene(t, nil)
 	worker := shared.watcher(t)
@@ -684,8 +680,8 @@ func TestReaderFinishesALogicalSnapshotWhoseHeadWasRefused(t *testing.T) {
 	one.assertUnited(t, all)
 }
 
-// TestReaderIsServedWhenASnapshotOfAMemberIsLost makes one that the logical environment
-// has yet to add missing, damaged, or out of reach.
+// TestReaderIsServedWhenASnapshotOfAMemberIsLost reads a logical environment while the next member snapshot to add is
+// damaged or missing. An outage, however, is returned.
 func TestReaderIsServedWhenASnapshotOfAMemberIsLost(t *testing.T) {
 	one := newScene(t, nil)
 	all := one.unite(t, one.env)
@@ -705,25 +701,21 @@ func TestReaderIsServedWhenASnapshotOfAMemberIsLost(t *testing.T) {
 	lost := one.env + "/2"
 	one.spoiling(t, "snapshots", lost).read(t, all)
 	one.assertFinished(t, all, 1)
-	away := one.watcher(t)
-	away.around = func(bool, func() error) error { return errAway }
-	if err := away.updater().CatchUp(t.Context(), &environment); !errors.Is(err, storage.ErrOutage) {
+	outage := one.watcher(t)
+	outage.around = func(bool, func() error) error { return errUnreachable }
+	if err := outage.updater().CatchUp(t.Context(), &environment); !errors.Is(err, storage.ErrOutage) {
 		t.Errorf("during an outage: %v", err)
 	}
-	for i := range app.Schemas() {
-		if schema := app.Schemas()[i]; schema.Name == "snapshots" {
-			if err := storagetest.Delete(t.Context(), one.docs, schema, lost); err != nil {
-				t.Fatal(err)
-			}
-		}
+	if err := storagetest.Delete(t.Context(), one.docs, schemaNamed(t, "snapshots"), lost); err != nil {
+		t.Fatal(err)
 	}
 	one.read(t, all)
 	one.assertFinished(t, all, 1)
 }
 
-// TestEnvironmentThatAnOldProcessHasWrittenIsFoundAgain drops the fields by which
-// workers find a logical environment, as a version before them does.
-func TestEnvironmentThatAnOldProcessHasWrittenIsFoundAgain(t *testing.T) {
+// TestLogicalEnvironmentWrittenByAnOldVersionIsFoundAgain drops the fields by which workers find a logical environment,
+// like a version that does not know them.
+func TestLogicalEnvironmentWrittenByAnOldVersionIsFoundAgain(t *testing.T) {
 	one := newScene(t, nil)
 	all := one.unite(t, one.env)
 	one.accept(t, running("a"))
@@ -742,7 +734,7 @@ func TestEnvironmentThatAnOldProcessHasWrittenIsFoundAgain(t *testing.T) {
 	}
 }
 
-// forgetful is an engine that knows nothing of the fields of logical environments.
+// forgetful is an engine that drops the fields of logical environments.
 type forgetful struct{ storage.Documents }
 
 func (f *forgetful) Write(ctx context.Context, writes ...storage.Write) error {

@@ -12,8 +12,8 @@ import (
 	"attestry/storage"
 )
 
-// TestDocumentsStaySmallWhenManyFlowsKnowAnArtifact lets 150 flows know two artifacts
-// that replace each other, with long texts about their commits.
+// TestDocumentsStaySmallWhenManyFlowsKnowAnArtifact has 150 flows report two artifacts of which one replaces the other,
+// with long texts about their commits.
 func TestDocumentsStaySmallWhenManyFlowsKnowAnArtifact(t *testing.T) {
 	const flows = 150
 	docs := &largestDocuments{sizes: map[string]int{}}
@@ -22,7 +22,7 @@ func TestDocumentsStaySmallWhenManyFlowsKnowAnArtifact(t *testing.T) {
 		return docs
 	})
 	long := strings.Repeat("long ", 800)
-	// The flows report at once, so that one write of the provenance takes in many of them.
+	// The flows report concurrently, so that one write of the provenance has the records of many flows.
 	var reporters sync.WaitGroup
 	for i := range flows {
 		reporters.Go(func() {

@@ -15,14 +15,14 @@ import (
 	"attestry/tasks/reports"
 )
 
-// collector deletes what no report names, seen from one process.
+// collector returns a new collector of the objects that no report names.
 func (s *scene) collector(t testing.TB) *orphans.Collector {
 	t.Helper()
 	kind := orphans.Kind{Prefix: environments.ReportObjects, Named: s.store.Reports.ObjectKeys}
 	return orphans.NewCollector(openObjects(t, s.folder), s.store.Leases, kind, s.clock.Now, quiet())
 }
 
-// collect looks for orphans for a bit more than an hour.
+// collect runs a collector for a bit more than an hour.
 func (s *scene) collect(t testing.TB, collector *orphans.Collector) {
 	t.Helper()
 	for range 8 {
@@ -40,7 +40,7 @@ func (s *scene) wantObjects(t *testing.T, count int) {
 	}
 }
 
-// refusing fails the insertion of reports while it is told to.
+// refusing is an engine that fails the insertion of reports while refuse is set.
 type refusing struct {
 	storage.Documents
 	refuse bool
@@ -78,13 +78,13 @@ func TestObjectOfAReportThatCouldNotBeInsertedIsCollected(t *testing.T) {
 		}
 		s.clock.Advance(orphans.Interval)
 	}
-	s.wantObjects(t, 1) // its record may still come
+	s.wantObjects(t, 1) // kept, as its record may still be inserted
 	s.collect(t, collector)
 	s.wantNoObjects(t)
 }
 
-// TestObjectOfAReportWhoseWorkerWasKilledIsCollected has a worker die between the settlement and
-// the removal of the object.
+// TestObjectOfAReportWhoseWorkerWasKilledIsCollected has a worker die after it has deleted the record of a report and
+// before it deletes the object.
 func TestObjectOfAReportWhoseWorkerWasKilledIsCollected(t *testing.T) {
 	s := newScene(t, nil)
 	s.accept(t, bulky())
@@ -125,9 +125,9 @@ func TestObjectsOfWaitingAndParkedReportsAreNotCollected(t *testing.T) {
 }
 
 func TestOrphansAreFoundWithoutReadingReports(t *testing.T) {
-	var docs *weighing
+	var docs *bodyCounter
 	s := newScene(t, func(inner storage.Documents) storage.Documents {
-		docs = &weighing{Documents: inner}
+		docs = &bodyCounter{Documents: inner}
 		return docs
 	})
 	s.accept(t, fleet(100))
@@ -138,7 +138,7 @@ func TestOrphansAreFoundWithoutReadingReports(t *testing.T) {
 	}
 }
 
-func TestObjectOfASettledReportIsRemovedThoughALaterOneFails(t *testing.T) {
+func TestObjectOfAProcessedReportIsDeletedThoughALaterReportFails(t *testing.T) {
 	s := newScene(t, nil)
 	s.accept(t, bulky())
 	s.accept(t, bulky("b"))

@@ -56,8 +56,8 @@ func entryOf(ref environments.ReportRef, head *snapshot.Head) job.Entry {
 	return status.Entry(kindOf(ref.Repeat), head.Org, ref.Environment+"/"+strconv.FormatInt(ref.Arrival, 10))
 }
 
-// CountJobs counts reports and evaluations by stage, with four commands. It finds leased and failed ones only among the
-// oldest.
+// CountJobs counts reports and evaluations by stage, with four commands. It finds leased and failed ones only
+// on the first page of Waiting.
 func (p *Parked) CountJobs(ctx context.Context) (map[job.Stage]int64, error) {
 	waiting, parked, err := p.store.Reports.Counts(ctx)
 	if err != nil {
@@ -114,8 +114,8 @@ func (p *Parked) Discard(ctx context.Context, parked *environments.WaitingReport
 	return p.store.Reports.Remove(ctx, *parked)
 }
 
-// processed returns the environment's last processed or parked arrival number. It is ErrUnsettled if that is before the
-// parked report: without the report there would be a gap, at which workers stop.
+// processed returns the environment's last processed or parked arrival number. It fails with ErrUnsettled if that
+// is before the parked report: without the report there would be a gap, at which workers stop.
 func (p *Parked) processed(ctx context.Context, parked *environments.WaitingReport) (int64, error) {
 	head, err := p.store.Heads.Get(ctx, parked.Environment)
 	if err == nil && head.Processed < parked.Arrival {

@@ -11,14 +11,14 @@ import (
 	"attestry/tasks/reports"
 )
 
-// parkNext accepts a report and parks it as a worker does that gives it up.
+// parkNext accepts a report and parks it, as a worker does after the last attempt.
 func (s *scene) parkNext(t testing.TB, report snapshot.Report) environments.WaitingReport {
 	t.Helper()
 	s.accept(t, report)
 	return s.park(t)
 }
 
-// park parks the next report that waits.
+// park parks the next waiting report.
 func (s *scene) park(t testing.TB) environments.WaitingReport {
 	t.Helper()
 	arrival := s.head(t).Processed + 1
@@ -40,7 +40,7 @@ func (s *scene) park(t testing.TB) environments.WaitingReport {
 	return record
 }
 
-// parked are the arrival numbers of the parked reports of the scene's environment.
+// parked returns the arrival numbers of the parked reports of the scene's environment.
 func (s *scene) parked(t testing.TB) []int64 {
 	t.Helper()
 	var arrivals []int64
@@ -60,7 +60,7 @@ func (s *scene) parked(t testing.TB) []int64 {
 	}
 }
 
-func TestRetriedReportIsProcessedBehindThoseThatWait(t *testing.T) {
+func TestRetriedReportIsProcessedAfterTheWaitingOnes(t *testing.T) {
 	for name, report := range map[string]snapshot.Report{"inline": running("a"), "as an object": bulky()} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, nil)
@@ -69,7 +69,7 @@ func TestRetriedReportIsProcessedBehindThoseThatWait(t *testing.T) {
 			s.accept(t, running("b"))
 			arrival, err := reports.NewParked(s.store, s.clock.Now).Retry(t.Context(), &parked)
 			if err != nil || arrival != 3 {
-				t.Fatalf("it waits as %d, %v", arrival, err)
+				t.Fatalf("the retried report has the arrival number %d, %v", arrival, err)
 			}
 			s.drain(t)
 			head := s.head(t)
@@ -78,12 +78,12 @@ func TestRetriedReportIsProcessedBehindThoseThatWait(t *testing.T) {
 			}
 			first, _, _ := s.artifacts(t, 1)
 			second, _, _ := s.artifacts(t, 2)
-			// It was accepted before the snapshot that it comes behind.
+			// The report was accepted before the previous snapshot was made, so its snapshot gets the next possible time.
 			if gap := second.Timestamp - first.Timestamp; gap <= 0 || gap > 2*1e-6 || second.ReportedAt != parked.AcceptedAt {
-				t.Errorf("its snapshot begins %g s behind the last, reported at %f", gap, second.ReportedAt)
+				t.Errorf("its snapshot is %g s after the previous one, reported at %f", gap, second.ReportedAt)
 			}
 			if left := s.parked(t); len(left) != 0 {
-				t.Errorf("parked are still %v", left)
+				t.Errorf("still parked: %v", left)
 			}
 			assertSwept(t, s)
 			s.wantNoObjects(t)
@@ -109,7 +109,7 @@ func TestRetriedReevaluationAppliesThePolicies(t *testing.T) {
 	}
 }
 
-// TestRetryThatIsKilledLosesNothing kills it at each of its writes, and retries again.
+// TestRetryThatIsKilledLosesNothing kills a retry before and after each of its writes, and retries again.
 func TestRetryThatIsKilledLosesNothing(t *testing.T) {
 	killed, shared := true, newScene(t, nil)
 	operator := shared.watcher(t)
@@ -130,7 +130,7 @@ func TestRetryThatIsKilledLosesNothing(t *testing.T) {
 				}
 				_, err := reports.NewParked(operator.store, s.clock.Now).Retry(t.Context(), &parked)
 				if killed = writes >= write; killed && !after && err == nil {
-					t.Error("the killed one was content")
+					t.Error("the killed retry returned no error")
 				}
 				for range s.parked(t) {
 					if _, err := reports.NewParked(s.store, s.clock.Now).Retry(t.Context(), &parked); err != nil {
@@ -142,14 +142,14 @@ func TestRetryThatIsKilledLosesNothing(t *testing.T) {
 					t.Errorf("head is %+v", head)
 				}
 				if left := s.parked(t); len(left) != 0 {
-					t.Errorf("parked are still %v", left)
+					t.Errorf("still parked: %v", left)
 				}
 			})
 		}
 	}
 }
 
-func TestParkedReportThatWorkersHaveYetToPassStays(t *testing.T) {
+func TestReportThatIsNotProcessedCannotBeRetriedOrDiscarded(t *testing.T) {
 	s := newScene(t, nil)
 	s.accept(t, running("a"))
 	record, err := s.store.Reports.Get(t.Context(), s.env, 1)

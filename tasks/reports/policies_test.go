@@ -12,7 +12,7 @@ import (
 	"attestry/storage/storagetest"
 )
 
-// attach stores a policy and attaches it to the environment, as the api does.
+// attach stores a policy, attaches it to the environment, and enqueues an evaluation, as the api does.
 func (s *scene) attach(t testing.TB, name, content string) {
 	t.Helper()
 	change := governance.Change{Org: "org", Name: name, By: "me", At: 1, Content: []byte("_schema: https://kosli.com/schemas/policy/environment/v1\n" + content)}
@@ -41,18 +41,18 @@ const (
 	needDecision    = "artifacts: {attestations: [{type: decision, for_control: R-1}]}"
 )
 
-// TestPoliciesCostTheSameCommandsInAnyReport attaches policies where few and where many
-// artifacts run, less than a thousand.
+// TestPoliciesCostTheSameCommandsInAnyReport attaches policies to environments with few and with many artifacts, fewer
+// than a thousand.
 func TestPoliciesCostTheSameCommandsInAnyReport(t *testing.T) {
-	// The tree of the larger environment may have a level more, and how it is cut depends on random
-	// ids. What is written are two batches, and the head.
+	// The tree of the larger environment may have one more level, and its chunk boundaries depend on random ids. Two
+	// batches and the head are written.
 	t.Run("attestations", func(t *testing.T) { policyCostsTheSame(t, needAttestation, 6) })
 	// Decisions are read with a command for each thousand pairs of a control and a subject.
 	t.Run("decisions", func(t *testing.T) { policyCostsTheSame(t, needDecision, 7) })
 }
 
-// policyCostsTheSame attaches a policy that nothing meets. The larger environment may take so many
-// commands more.
+// policyCostsTheSame attaches a policy that no artifact complies with. The larger environment may use more commands, up
+// to the given number.
 func policyCostsTheSame(t *testing.T, content string, more int) {
 	took := map[int]int{}
 	for _, n := range []int{40, 240} {
@@ -76,8 +76,8 @@ func policyCostsTheSame(t *testing.T, content string, more int) {
 	}
 }
 
-// TestReevaluationSurvivesTheDeathOfTheWorkerAtAnyWrite lets a worker die before and after each
-// of its writes, and another one go on.
+// TestReevaluationSurvivesTheDeathOfTheWorkerAtAnyWrite has a worker die before and after each of its writes, and
+// another one continue.
 func TestReevaluationSurvivesTheDeathOfTheWorkerAtAnyWrite(t *testing.T) {
 	died := true
 	for write := 1; died; write++ {
@@ -89,7 +89,7 @@ func TestReevaluationSurvivesTheDeathOfTheWorkerAtAnyWrite(t *testing.T) {
 	}
 }
 
-// reevaluateWithDeath reports whether the worker died: it ends by itself when it has fewer writes.
+// reevaluateWithDeath reports whether the worker died: it ends normally if it makes fewer writes.
 func reevaluateWithDeath(t *testing.T, write int, after bool) bool {
 	s := newScene(t, nil)
 	s.accept(t, fleet(3))
@@ -103,7 +103,7 @@ func reevaluateWithDeath(t *testing.T, write int, after bool) bool {
 	if err := worker.processor.Drain(t.Context(), s.env); err != nil && !faults.Dead.Load() {
 		t.Fatal(err)
 	}
-	s.clock.Advance(time.Minute) // the lease has run out
+	s.clock.Advance(time.Minute) // the lease expires
 	s.drain(t)
 	head := s.head(t)
 	if head.Last != 2 || head.Processed != 2 || head.Counts.False != 3 || len(head.Policies) != 1 || head.VerdictOf(2) != snapshot.Created {
@@ -126,7 +126,7 @@ func TestReevaluationKeepsTheOrderOfReports(t *testing.T) {
 	if head.Processed != 4 || head.Last != 2 || head.Counts.False != 3 {
 		t.Errorf("head is %+v", head)
 	}
-	// The first report was processed when the policy was attached already.
+	// The policy was attached before the first report was processed.
 	for arrival, want := range map[int64]snapshot.Verdict{1: snapshot.Created, 2: snapshot.NoChange, 3: snapshot.Created, 4: snapshot.NoChange} {
 		if got := head.VerdictOf(arrival); got != want {
 			t.Errorf("arrival %d: %v, want %v", arrival, got, want)

@@ -12,7 +12,7 @@ import (
 // pending is a report that is being processed.
 type pending struct {
 	environments.WaitingReport
-	// last means that no later report was read.
+	// last means that no later report waited when the batch was read.
 	last bool
 	// content is nil until the report is unpacked.
 	content *snapshot.Report

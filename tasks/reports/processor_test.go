@@ -23,7 +23,7 @@ func fingerprint(name string) string {
 func TestFirstReportMakesTheFirstSnapshotEvenWhenEmpty(t *testing.T) {
 	s := newScene(t, nil)
 	if got := s.accept(t, running()); got != snapshot.Waiting {
-		t.Fatalf("verdict %d before the worker was there", got)
+		t.Fatalf("verdict %d before the report was processed", got)
 	}
 	s.drain(t)
 	made, artifacts, changes := s.artifacts(t, 1)
@@ -67,7 +67,7 @@ func TestUnchangedReportsMakeNoSnapshot(t *testing.T) {
 	}
 }
 
-func TestLaterReportMovesTheTimeOfTheLastReport(t *testing.T) {
+func TestUnchangedReportUpdatesTheTimeOfTheLastReport(t *testing.T) {
 	s := newScene(t, nil)
 	s.accept(t, running("a"))
 	s.drain(t)
@@ -79,7 +79,7 @@ func TestLaterReportMovesTheTimeOfTheLastReport(t *testing.T) {
 	}
 }
 
-func TestScalingAloneMakesNoSnapshotAndIsSettled(t *testing.T) {
+func TestScalingMakesNoSnapshot(t *testing.T) {
 	s := newScene(t, nil)
 	s.accept(t, running("a"))
 	s.drain(t)
@@ -98,7 +98,7 @@ func TestScalingAloneMakesNoSnapshotAndIsSettled(t *testing.T) {
 	}
 }
 
-func TestReportBehindAWaitingOneIsNotTakenForUnchanged(t *testing.T) {
+func TestReportAfterAWaitingOneIsNotTreatedAsUnchanged(t *testing.T) {
 	s := newScene(t, nil)
 	s.accept(t, running("a"))
 	s.drain(t)
@@ -112,7 +112,7 @@ func TestReportBehindAWaitingOneIsNotTakenForUnchanged(t *testing.T) {
 	}
 }
 
-func TestMovedChangeTokenSendsTheNextReportToTheWorker(t *testing.T) {
+func TestChangedGenerationSendsTheNextReportToTheWorker(t *testing.T) {
 	s := newScene(t, nil)
 	s.accept(t, running("a"))
 	s.drain(t)
@@ -124,11 +124,11 @@ func TestMovedChangeTokenSendsTheNextReportToTheWorker(t *testing.T) {
 	}
 	s.drain(t)
 	if got := s.accept(t, running("a")); got != snapshot.NoChange {
-		t.Errorf("verdict %d once the facts are taken in", got)
+		t.Errorf("verdict %d after the worker has read the facts", got)
 	}
 }
 
-func TestSnapshotOfManyChangesIsReadBackWhole(t *testing.T) {
+func TestSnapshotOfManyChangesIsReadCompletely(t *testing.T) {
 	s := newScene(t, nil)
 	const n = 1_500 // more than one command inserts
 	s.accept(t, fleet(n))
@@ -140,9 +140,9 @@ func TestSnapshotOfManyChangesIsReadBackWhole(t *testing.T) {
 	assertEvents(t, s, n)
 }
 
-func TestLargeReportGoesThroughTheObjectStoreAndLeavesNothing(t *testing.T) {
+func TestObjectOfALargeReportIsDeletedAfterProcessing(t *testing.T) {
 	s := newScene(t, nil)
-	// Fingerprints do not compress: about 32 bytes each remain, of which each name has ten.
+	// Fingerprints compress only to about 32 bytes each. Each name has ten of them.
 	const artifacts = 1_500
 	names := make([]string, artifacts)
 	for i := range names {
@@ -160,11 +160,11 @@ func TestLargeReportGoesThroughTheObjectStoreAndLeavesNothing(t *testing.T) {
 		t.Errorf("%d artifacts", len(stored))
 	}
 	if _, err := s.store.Objects.Stat(t.Context(), waiting[0].Object); err == nil {
-		t.Error("the object outlives its report")
+		t.Error("the object of the processed report still exists")
 	}
 }
 
-func TestDamagedReportIsGivenUpAndTheRestGoesOn(t *testing.T) {
+func TestDamagedReportIsParkedAndLaterOnesAreProcessed(t *testing.T) {
 	s := newScene(t, nil)
 	s.accept(t, running("a"))
 	damaged := environments.WaitingReport{
@@ -177,7 +177,7 @@ func TestDamagedReportIsGivenUpAndTheRestGoesOn(t *testing.T) {
 	tries := 0
 	for s.head(t).Processed < 3 {
 		if tries++; tries > 10 {
-			t.Fatalf("not given up after %d tries: %+v", tries, s.head(t))
+			t.Fatalf("not parked after %d tries: %+v", tries, s.head(t))
 		}
 		_ = s.processor.Drain(t.Context(), s.env)
 	}

@@ -15,8 +15,7 @@ type pipeline struct {
 	commits int
 }
 
-// build reports a file of a server as an artifact of a flow, made of a fresh commit
-// a minute ago, and returns its record's origin.
+// build reports a file of a server as an artifact of a flow, built from a new commit that is one minute old.
 func (p *pipeline) build(t *testing.T, flow, trail, slot, name string) {
 	t.Helper()
 	p.commits++
@@ -60,7 +59,7 @@ func (p *pipeline) run(t *testing.T, names ...string) (snapshot.Snapshot, map[st
 	return made, snapshot.ByFingerprint(artifacts), byName
 }
 
-func TestSnapshotTellsWhereArtifactsComeFrom(t *testing.T) {
+func TestSnapshotHasTheProvenanceOfArtifacts(t *testing.T) {
 	p := &pipeline{scene: newScene(t, nil)}
 	p.build(t, "build", "one", "web", "web-1")
 	p.build(t, "promote", "p-1", "web", "web-1")
@@ -76,7 +75,7 @@ func TestSnapshotTellsWhereArtifactsComeFrom(t *testing.T) {
 		t.Errorf("lead time is %v", lead)
 	}
 	if intruder := artifacts[fingerprint("intruder")]; len(intruder.Origins) != 0 {
-		t.Errorf("the intruder is known: %+v", intruder)
+		t.Errorf("the intruder has provenance: %+v", intruder)
 	}
 }
 
@@ -97,7 +96,7 @@ func TestReplacedArtifactIsThePredecessor(t *testing.T) {
 	made, artifacts, _ := p.run(t, "web-1") // rolled back
 	back := artifacts[fingerprint("web-1")]
 	if back.Since != made.Number || back.StartedAt != made.Timestamp || back.FirstAt != first.Timestamp {
-		t.Errorf("what is back is %+v", back)
+		t.Errorf("the artifact that was rolled back to is %+v", back)
 	}
 	if previous := back.Origins[0].Previous; previous == nil || previous.Fingerprint != fingerprint("web-3") {
 		t.Errorf("its predecessor is %+v", previous)
@@ -108,7 +107,7 @@ func TestReplacedArtifactIsThePredecessor(t *testing.T) {
 	}
 }
 
-func TestRecordMadeLaterUpdatesTheProvenance(t *testing.T) {
+func TestLaterRecordUpdatesTheProvenance(t *testing.T) {
 	p := &pipeline{scene: newScene(t, nil)}
 	p.build(t, "build", "old", "web", "web-0")
 	p.run(t, "web-0", "other")
@@ -134,7 +133,7 @@ func TestRecordMadeLaterUpdatesTheProvenance(t *testing.T) {
 	}
 }
 
-func TestStateInTheTrailIsThatOfTheMomentOfTheSnapshot(t *testing.T) {
+func TestComplianceOfAnOriginIsThatAtTheTimeOfTheSnapshot(t *testing.T) {
 	p := &pipeline{scene: newScene(t, nil)}
 	p.build(t, "build", "one", "web", "web-1")
 	p.run(t, "web-1")
@@ -148,7 +147,7 @@ func TestStateInTheTrailIsThatOfTheMomentOfTheSnapshot(t *testing.T) {
 	}
 }
 
-func TestTrailsAreToldOfStartsAndExits(t *testing.T) {
+func TestTrailsHaveEventsOfStartsAndExits(t *testing.T) {
 	p := &pipeline{scene: newScene(t, nil)}
 	p.build(t, "build", "one", "web", "web-1")
 	p.build(t, "promote", "p-1", "web", "web-1")

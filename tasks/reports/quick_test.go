@@ -10,8 +10,8 @@ import (
 	"attestry/tasks/reports"
 )
 
-// quickWorker drains an environment right after a report was inserted, as the
-// "looks again" of a worker that is still at it does.
+// quickWorker is an engine that calls after, once, directly after a report was inserted: a worker that is still
+// draining the environment may process the report then.
 type quickWorker struct {
 	storage.Documents
 	after func()
@@ -27,16 +27,7 @@ func (d *quickWorker) Write(ctx context.Context, writes ...storage.Write) error 
 	return err
 }
 
-// awake wakes whoever waits at once.
-type awake struct{ silent }
-
-func (awake) Register(string) (<-chan struct{}, func(), bool) {
-	c := make(chan struct{}, 1)
-	c <- struct{}{}
-	return c, func() {}, true
-}
-
-// draining is a queue that is served within the request.
+// draining is a queue whose Dispatch drains the environment.
 type draining struct {
 	silent
 	drain func()
@@ -44,11 +35,11 @@ type draining struct {
 
 func (d draining) Dispatch(context.Context, *job.Kind, string, int64) { d.drain() }
 
-func TestQuickWorkerDoesNotSpoilTheVerdict(t *testing.T) {
+func TestVerdictIsCorrectIfTheWorkerIsFasterThanTheRequest(t *testing.T) {
 	docs := &quickWorker{}
 	s := newScene(t, func(d storage.Documents) storage.Documents { docs.Documents = d; return docs })
 	drain := func() { s.drain(t) }
-	s.intake = reports.NewIntake(s.store, draining{drain: drain}, awake{}, s.clock.Now, reports.MaxWait)
+	s.intake = reports.NewIntake(s.store, draining{drain: drain}, awakened{func() {}}, s.clock.Now, reports.MaxWait)
 	docs.after = drain
 	if got := s.accept(t, running("a")); got != snapshot.Created {
 		t.Errorf("verdict %d; the head is %+v", got, s.head(t))
@@ -64,11 +55,11 @@ func TestReaderWaitsForReportsUnderWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	if head := s.head(t); head.Last != 2 {
-		t.Errorf("the reader came back at snapshot %d", head.Last)
+		t.Errorf("the reader returned at snapshot %d", head.Last)
 	}
 }
 
-// awakened lets the worker work once somebody waits for it.
+// awakened calls work when a waiter registers, and wakes the waiter at once.
 type awakened struct{ work func() }
 
 func (a awakened) Register(string) (<-chan struct{}, func(), bool) {

@@ -40,7 +40,7 @@ func (s *spoiled) Find(ctx context.Context, schema *storage.Schema, query storag
 	return page, err
 }
 
-// spoiling is the scene as a process sees it to which one document is damaged.
+// spoiling returns the scene in another process, for which one document is damaged.
 func (s *scene) spoiling(t testing.TB, collection, id string) *scene {
 	t.Helper()
 	return s.another(t, func(docs storage.Documents) storage.Documents {

@@ -9,7 +9,7 @@ import (
 	"attestry/storage"
 )
 
-// staleHead can show a head as it was, once: what a slow reader saw.
+// staleHead is an engine that can return an old head once, as a slow process would see it.
 type staleHead struct {
 	storage.Documents
 	mu     sync.Mutex

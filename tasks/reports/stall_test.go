@@ -8,36 +8,35 @@ import (
 	"attestry/storage"
 )
 
-// TestWorkerThatIsHaltedForLongTakesNothingBack halts a worker before each of its
-// writes, lets another one take over and make later snapshots, in which things start
-// and exit, and then lets the first one go on.
-func TestWorkerThatIsHaltedForLongTakesNothingBack(t *testing.T) {
+// TestPausedWorkerDoesNotUndoLaterSnapshots pauses a worker before each of its writes, lets another one take over the
+// lease and make later snapshots, in which artifacts start and exit, and then lets the first one continue.
+func TestPausedWorkerDoesNotUndoLaterSnapshots(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long")
 	}
-	halted := true
-	for write := int64(1); halted; write++ {
+	paused := true
+	for write := int64(1); paused; write++ {
 		if write > 100 {
 			t.Fatal("the worker never ends")
 		}
-		t.Run(fmt.Sprint("write ", write), func(t *testing.T) { halted = haltedOnce(t, write) })
+		t.Run(fmt.Sprint("write ", write), func(t *testing.T) { paused = pausedOnce(t, write) })
 	}
 }
 
-// haltedOnce reports whether the worker had that many writes.
-func haltedOnce(t *testing.T, write int64) bool {
-	s := newStage(t, false, nil)
-	s.play(t, rollout...)
+// pausedOnce pauses a worker before a write. It reports whether the worker made that many writes.
+func pausedOnce(t *testing.T, write int64) bool {
+	s := newModelScene(t, false, nil)
+	s.apply(t, rollout...)
 	reached, resume, done := make(chan struct{}), make(chan struct{}), make(chan error)
-	halt := &interruption{at: write, onlyWrites: true, happen: func() {
+	pause := &interruption{at: write, onlyWrites: true, happen: func() {
 		close(reached)
 		<-resume
 	}}
 	first := s.another(t, func(docs storage.Documents) storage.Documents {
-		return &watched{Documents: docs, around: halt.around}
+		return &watched{Documents: docs, around: pause.around}
 	})
 	go func() { done <- first.processor.Drain(t.Context(), s.env) }()
-	story := slices.Clone(rollout)
+	operations := slices.Clone(rollout)
 	later := []operation{
 		{Kind: "drain"},
 		{Kind: "build", Flow: "build", Trail: "t4", Slot: "web", File: "f6", Commit: "c3", Repo: "r3"},
@@ -55,20 +54,20 @@ func haltedOnce(t *testing.T, write int64) bool {
 		}
 	case <-reached:
 	}
-	s.play(t, later...)
+	s.apply(t, later...)
 	close(resume)
-	if halt.happened() {
+	if pause.happened() {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
 	}
-	// What the first worker left behind, the next report finds.
+	// Processing the next report reads the records that the first worker may have overwritten.
 	last := []operation{{Kind: "run", Images: []image{{"other", "f6", 4}, {"web", "f0", 6}}}, {Kind: "drain"}}
-	s.play(t, last...)
-	story = slices.Concat(story, later, last)
-	if difference := modelOf(story, s.answered).compare(s.told(t)); difference != "" {
+	s.apply(t, last...)
+	operations = slices.Concat(operations, later, last)
+	if difference := modelOf(operations, s.answered).compare(s.storedModel(t)); difference != "" {
 		t.Error(difference)
 	}
 	assertSwept(t, s.scene)
-	return halt.happened()
+	return pause.happened()
 }

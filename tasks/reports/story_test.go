@@ -13,16 +13,16 @@ import (
 	"attestry/storage"
 )
 
-// A deed is something that a client of a story does.
+// operation is a request of a client, or a drain.
 type operation struct {
 	// Kind is run, drain, build or attest.
 	Kind string
-	// Images run; one whose file is "" has a digest that the reporter could not learn.
+	// Images are the running images. One without a file has no digest in the report.
 	Images []image
-	// Flow, Trail and Slot are the place of what is built or attested, File what is.
+	// Flow, Trail, Slot and File are those of the artifact that is built or attested.
 	Flow, Trail, Slot, File string
 	Commit, Repo            string
-	// Attestation is the name of one, by file, by slot or of the trail as such.
+	// Attestation is the name of an attestation of a file, a slot, or the whole trail.
 	Attestation string
 	Compliant   bool
 }
@@ -32,24 +32,24 @@ type image struct {
 	At         int64
 }
 
-// storyFlows are the templates of the flows of stories.
-var storyFlows = map[string]string{
+// flowTemplates are the templates of the flows, by name.
+var flowTemplates = map[string]string{
 	"build": "version: 1\ntrail:\n  attestations:\n    - {name: x, type: generic}\n  artifacts:\n    - name: web\n      attestations:\n        - {name: y, type: generic}\n",
 	"scan":  "version: 1\n",
 }
 
-const storyStart = 1_800_000_000
+const firstMoment = 1_800_000_000
 
-// momentOf is when the deed of a number is done, in Unix seconds.
-func momentOf(number int) float64 { return storyStart + 60*float64(number) }
+// momentOf returns the time of the operation with an index, in Unix seconds.
+func momentOf(number int) float64 { return firstMoment + 60*float64(number) }
 
-// invent makes a story up.
-func invent(seed uint64, length int) []operation {
+// randomOperations returns random operations, with a drain at the end.
+func randomOperations(seed uint64, length int) []operation {
 	random := rand.New(rand.NewPCG(seed, 7))
 	pick := func(from ...string) string { return from[random.IntN(len(from))] }
 	var running []image
-	var story []operation
-	for len(story) < length {
+	var operations []operation
+	for len(operations) < length {
 		d := operation{
 			Kind: "build", Flow: pick("build", "scan"), Trail: pick("t1", "t2", "t3"), Slot: pick("web", "web", "api"),
 			File: pick("f0", "f1", "f2", "f3", "f4"), Commit: pick("c0", "c1", "c2"), Repo: pick("", "r1", "r2"),
@@ -72,12 +72,12 @@ func invent(seed uint64, length int) []operation {
 				d.Slot = ""
 			}
 		}
-		story = append(story, d)
+		operations = append(operations, d)
 	}
-	return append(story, operation{Kind: "drain"})
+	return append(operations, operation{Kind: "drain"})
 }
 
-// change lets some images start, some exit, and some only change their numbers.
+// change has some images start, some exit, and some lose their digest.
 func change(random *rand.Rand, pick func(...string) string, running []image) []image {
 	next := append([]image(nil), running...)
 	for range random.IntN(3) {
@@ -96,23 +96,22 @@ func change(random *rand.Rand, pick func(...string) string, running []image) []i
 	return next
 }
 
-// stage is a scene on which stories are played.
-type stage struct {
+// modelScene is a scene whose stored records can be compared with a model.
+type modelScene struct {
 	*scene
 	// flows are the ids of the flows by name.
 	flows map[string]string
-	// stirs tells that the generation changes before every report.
-	stirs bool
-	done  int
-	// answered are the numbers of the reports that were found to change nothing as
-	// soon as they came in.
+	// bumps means that the generation changes before every report.
+	bumps bool
+	done  int // operations
+	// answered has the indexes of the reports that were answered at once as unchanged.
 	answered map[int]bool
 }
 
-func newStage(t testing.TB, stirs bool, wrap func(storage.Documents) storage.Documents) *stage {
+func newModelScene(t testing.TB, bumps bool, wrap func(storage.Documents) storage.Documents) *modelScene {
 	t.Helper()
-	s := &stage{scene: newScene(t, wrap), flows: map[string]string{}, stirs: stirs, answered: map[int]bool{}}
-	for name, content := range storyFlows {
+	s := &modelScene{scene: newScene(t, wrap), flows: map[string]string{}, bumps: bumps, answered: map[int]bool{}}
+	for name, content := range flowTemplates {
 		id, err := s.store.Templates.Put(t.Context(), "org", []byte(content))
 		if err != nil {
 			t.Fatal(err)
@@ -128,16 +127,16 @@ func newStage(t testing.TB, stirs bool, wrap func(storage.Documents) storage.Doc
 	return s
 }
 
-// play does the deeds that come next in a story.
-func (s *stage) play(t testing.TB, story ...operation) {
+// apply does the next operations.
+func (s *modelScene) apply(t testing.TB, operations ...operation) {
 	t.Helper()
-	for _, d := range story {
+	for _, d := range operations {
 		s.do(t, s.done, d)
 		s.done++
 	}
 }
 
-func (s *stage) do(t testing.TB, number int, d operation) {
+func (s *modelScene) do(t testing.TB, number int, d operation) {
 	t.Helper()
 	at := momentOf(number)
 	s.clock.Set(time.Unix(int64(at), 0))
@@ -145,7 +144,7 @@ func (s *stage) do(t testing.TB, number int, d operation) {
 	var err error
 	switch d.Kind {
 	case "run":
-		if s.stirs {
+		if s.bumps {
 			err = s.store.Generations.Bump(t.Context(), "org")
 		}
 		s.answered[number] = s.accept(t, d.report()) == snapshot.NoChange
@@ -158,7 +157,7 @@ func (s *stage) do(t testing.TB, number int, d operation) {
 	case "attest":
 		err = s.store.Recorder.Attest(t.Context(), scope, d.attestation(number), nil)
 		if d.File != "" && evidence.CodeOf(err) == evidence.NotFound {
-			err = nil // nobody has reported it there
+			err = nil // the file was not reported to this trail
 		}
 	}
 	if err != nil {
@@ -208,23 +207,22 @@ func idOf(number int) string { return fmt.Sprintf("id-%06d", number) }
 
 func shaOf(commit string) string { return strings.Repeat(commit, 20) }
 
-// TestStoriesAreToldAsTheyHappened plays stories and compares everything that comes
-// of them with what a chronicler says who has only heard the deeds: with a change
-// token that moves when it must, and with one that moves before every report.
-func TestStoriesAreToldAsTheyHappened(t *testing.T) {
-	stories, length := uint64(24), 80
+// TestRandomOperationsMatchTheModel compares the stored records with the model that is computed from the operations
+// alone, once with the necessary changes of the generation, and once with a change before every report.
+func TestRandomOperationsMatchTheModel(t *testing.T) {
+	seeds, length := uint64(24), 80
 	if testing.Short() {
-		stories = 4
+		seeds = 4
 	}
-	for seed := range stories {
-		t.Run(fmt.Sprint("story ", seed), func(t *testing.T) {
+	for seed := range seeds {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
-			story := invent(seed, length)
-			for _, stirs := range []bool{false, true} {
-				s := newStage(t, stirs, nil)
-				s.play(t, story...)
-				if difference := modelOf(story, s.answered).compare(s.told(t)); difference != "" {
-					t.Errorf("the token moves always: %v\n%s", stirs, difference)
+			operations := randomOperations(seed, length)
+			for _, bumps := range []bool{false, true} {
+				s := newModelScene(t, bumps, nil)
+				s.apply(t, operations...)
+				if difference := modelOf(operations, s.answered).compare(s.storedModel(t)); difference != "" {
+					t.Errorf("generation changed before every report: %v\n%s", bumps, difference)
 				}
 			}
 		})

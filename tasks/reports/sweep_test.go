@@ -15,15 +15,14 @@ import (
 	"attestry/tasks/reports"
 )
 
-// interrupted does something behind the first insert of a report that it is told
-// to wait for.
-type interrupted struct {
+// afterInsert is an engine that calls meantime, once, after the report with the id was inserted.
+type afterInsert struct {
 	*staleHead
 	id       string
 	meantime func()
 }
 
-func (d *interrupted) Write(ctx context.Context, writes ...storage.Write) error {
+func (d *afterInsert) Write(ctx context.Context, writes ...storage.Write) error {
 	err := d.staleHead.Write(ctx, writes...)
 	inserted := writes[0].Kind == storage.WriteInsert && writes[0].Schema.Name == "reports" && writes[0].Record.ID == d.id
 	if inserted && d.meantime != nil {
@@ -34,7 +33,7 @@ func (d *interrupted) Write(ctx context.Context, writes ...storage.Write) error 
 	return err
 }
 
-// bulky is a report that is too large for a document of its own, of a single file beside others.
+// bulky is a report that is too large for a document: it has a file with a very long name, besides others.
 func bulky(others ...string) snapshot.Report {
 	var name strings.Builder
 	for i := range 10_000 {
@@ -43,13 +42,12 @@ func bulky(others ...string) snapshot.Report {
 	return running(append(others, name.String())...)
 }
 
-// TestReportThatTheSweepTakesForProcessedKeepsItsContent lets the sweep come upon
-// a large report that was inserted under a number of the past, just before its
-// reporter notices and takes another number.
-func TestReportThatTheSweepTakesForProcessedKeepsItsContent(t *testing.T) {
-	var docs *interrupted
+// TestReportThatTheSweepDeletesAsProcessedKeepsItsContent sweeps after a large report was inserted with a number that
+// is already processed, and before the intake notices that and inserts it with another number.
+func TestReportThatTheSweepDeletesAsProcessedKeepsItsContent(t *testing.T) {
+	var docs *afterInsert
 	s := newScene(t, func(inner storage.Documents) storage.Documents {
-		docs = &interrupted{staleHead: &staleHead{Documents: inner}}
+		docs = &afterInsert{staleHead: &staleHead{Documents: inner}}
 		return docs
 	})
 	s.accept(t, running("a"))
@@ -84,13 +82,13 @@ func TestReportThatTheSweepTakesForProcessedKeepsItsContent(t *testing.T) {
 	s.wantNoObjects(t)
 }
 
-// weighing adds up the bodies of reports that queries bring.
-type weighing struct {
+// bodyCounter is an engine that adds up the bytes of the report bodies that queries return.
+type bodyCounter struct {
 	storage.Documents
 	bytes int
 }
 
-func (d *weighing) Find(ctx context.Context, schema *storage.Schema, query storage.Query) (storage.Page, error) {
+func (d *bodyCounter) Find(ctx context.Context, schema *storage.Schema, query storage.Query) (storage.Page, error) {
 	page, err := d.Documents.Find(ctx, schema, query)
 	for _, record := range page.Records {
 		if schema.Name == "reports" {
@@ -100,13 +98,13 @@ func (d *weighing) Find(ctx context.Context, schema *storage.Schema, query stora
 	return page, err
 }
 
-// counted is a queue that remembers what it was given.
-type counted struct {
+// recordingQueue is a fake queue that records the environments of its tasks.
+type recordingQueue struct {
 	tasks, evaluations []string
 	waiting            int
 }
 
-func (q *counted) Enqueue(_ context.Context, ref job.Ref, _ int64) error {
+func (q *recordingQueue) Enqueue(_ context.Context, ref job.Ref, _ int64) error {
 	if ref.Kind == &job.Evaluate {
 		q.evaluations = append(q.evaluations, ref.Payload.Environment)
 		return nil
@@ -115,11 +113,11 @@ func (q *counted) Enqueue(_ context.Context, ref job.Ref, _ int64) error {
 	return nil
 }
 
-func (q *counted) Waiting(context.Context, string) (int, error) { return q.waiting, nil }
+func (q *recordingQueue) Waiting(context.Context, string) (int, error) { return q.waiting, nil }
 
-// TestSweepEnqueuesReportsAndEvaluationsApart has two evaluations and two reports wait in one
-// environment: whichever queue is served, they are processed.
-func TestSweepEnqueuesReportsAndEvaluationsApart(t *testing.T) {
+// TestSweepEnqueuesReportsAndEvaluationsSeparately has two evaluations and two reports wait in one environment. It gets
+// a task in both queues, so that they are processed whichever queue is served.
+func TestSweepEnqueuesReportsAndEvaluationsSeparately(t *testing.T) {
 	s := newScene(t, nil)
 	s.accept(t, running("a"))
 	s.drain(t)
@@ -129,7 +127,7 @@ func TestSweepEnqueuesReportsAndEvaluationsApart(t *testing.T) {
 		}
 		s.accept(t, running(name))
 	}
-	queue := &counted{}
+	queue := &recordingQueue{}
 	sweeper := reports.NewSweeper(s.store, queue, s.clock.Now, quiet())
 	s.clock.Advance(minute)
 	if err := sweeper.Sweep(t.Context()); err != nil {
@@ -147,7 +145,7 @@ func TestSweepAddsNothingToAFullQueue(t *testing.T) {
 	if err := s.intake.Reevaluate(t.Context(), "org", s.env, evidence.Server, "me"); err != nil {
 		t.Fatal(err)
 	}
-	queue := &counted{waiting: relay.MaxWaiting}
+	queue := &recordingQueue{waiting: relay.MaxWaiting}
 	sweeper := reports.NewSweeper(s.store, queue, s.clock.Now, quiet())
 	for _, want := range []int{0, 1} {
 		s.clock.Advance(minute)
@@ -161,19 +159,18 @@ func TestSweepAddsNothingToAFullQueue(t *testing.T) {
 	}
 }
 
-// TestSweepReadsNoContentOfReports pins what a look costs every two seconds while
-// much waits.
+// TestSweepReadsNoContentOfReports bounds the cost of the sweep, which runs every two seconds, while many reports wait.
 func TestSweepReadsNoContentOfReports(t *testing.T) {
-	var docs *weighing
+	var docs *bodyCounter
 	s := newScene(t, func(inner storage.Documents) storage.Documents {
-		docs = &weighing{Documents: inner}
+		docs = &bodyCounter{Documents: inner}
 		return docs
 	})
 	for i := range 5 {
 		s.accept(t, fleet(100, i))
 	}
 	s.clock.Advance(minute)
-	queue := &counted{}
+	queue := &recordingQueue{}
 	if err := reports.NewSweeper(s.store, queue, s.clock.Now, quiet()).Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -185,8 +182,7 @@ func TestSweepReadsNoContentOfReports(t *testing.T) {
 	}
 }
 
-// TestSweepKeepsAReportThatIsBeingParked lets a worker park a report between any two
-// commands of a sweep.
+// TestSweepKeepsAReportThatIsBeingParked has a worker park a report before each command of a sweep.
 func TestSweepKeepsAReportThatIsBeingParked(t *testing.T) {
 	happened, shared := true, newScene(t, nil)
 	process := shared.watcher(t)
@@ -196,7 +192,7 @@ func TestSweepKeepsAReportThatIsBeingParked(t *testing.T) {
 		s.clock.Advance(minute)
 		between := &interruption{at: command, happen: func() { s.park(t) }}
 		process.around = between.around
-		if err := reports.NewSweeper(process.store, &counted{}, s.clock.Now, quiet()).Sweep(t.Context()); err != nil {
+		if err := reports.NewSweeper(process.store, &recordingQueue{}, s.clock.Now, quiet()).Sweep(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if happened = between.happened(); !happened {

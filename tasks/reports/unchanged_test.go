@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// unchanged asks whether a report with that digest changes nothing.
+// unchanged reports whether a report with a digest changes nothing.
 func (s *scene) unchanged(t *testing.T, digest string) bool {
 	t.Helper()
 	same, err := s.intake.Unchanged(t.Context(), s.env, digest)
@@ -15,7 +15,7 @@ func (s *scene) unchanged(t *testing.T, digest string) bool {
 	return same
 }
 
-func TestDigestOfTheLastReportIsUnchangedWhileNothingElseIsKnown(t *testing.T) {
+func TestOnlyTheDigestOfTheLastReportIsUnchanged(t *testing.T) {
 	s := newScene(t, nil)
 	first, second := running("a"), running("b")
 	if s.unchanged(t, first.Digest()) {
@@ -27,7 +27,7 @@ func TestDigestOfTheLastReportIsUnchangedWhileNothingElseIsKnown(t *testing.T) {
 	}
 	s.drain(t)
 	if !s.unchanged(t, first.Digest()) || s.unchanged(t, second.Digest()) {
-		t.Error("the last report is not told from another one")
+		t.Error("only the last report must be unchanged")
 	}
 	s.accept(t, second)
 	if s.unchanged(t, first.Digest()) {
@@ -35,7 +35,7 @@ func TestDigestOfTheLastReportIsUnchangedWhileNothingElseIsKnown(t *testing.T) {
 	}
 	s.drain(t)
 	if s.unchanged(t, first.Digest()) || !s.unchanged(t, second.Digest()) {
-		t.Error("the report before the last is taken for the last")
+		t.Error("only the second report must be unchanged")
 	}
 	if err := s.store.Generations.Bump(t.Context(), "org"); err != nil {
 		t.Fatal(err)
@@ -45,22 +45,22 @@ func TestDigestOfTheLastReportIsUnchangedWhileNothingElseIsKnown(t *testing.T) {
 	}
 }
 
-func TestUnchangedReportMovesItsTimeAtMostOnceASecond(t *testing.T) {
+func TestUnchangedReportUpdatesTheReportTimeAtMostOnceASecond(t *testing.T) {
 	s := newScene(t, nil)
 	report := running("a")
 	s.accept(t, report)
 	s.drain(t)
 	for _, row := range []struct {
-		span  time.Duration
-		moves bool
+		span    time.Duration
+		updates bool
 	}{{minute, true}, {time.Second / 2, false}, {time.Second, true}} {
 		s.clock.Advance(row.span)
 		before := s.head(t).LastReportedAt
 		if !s.unchanged(t, report.Digest()) {
 			t.Error("the report is not unchanged")
 		}
-		if after := s.head(t).LastReportedAt; (after > before) != row.moves {
-			t.Errorf("%s later the time of the last report went from %f to %f", row.span, before, after)
+		if after := s.head(t).LastReportedAt; (after > before) != row.updates {
+			t.Errorf("after %s the time of the last report changed from %f to %f", row.span, before, after)
 		}
 	}
 }

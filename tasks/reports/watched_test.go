@@ -8,10 +8,10 @@ import (
 	"attestry/storage/storagetest"
 )
 
-// watched lets tests stand around the commands that a process gives its engine.
+// watched is an engine whose commands are run by around.
 type watched struct {
 	storage.Documents
-	// around runs a command, which may be a write.
+	// around runs a command; write means that the command writes.
 	around func(write bool, run func() error) error
 }
 
@@ -30,15 +30,14 @@ func (w *watched) Find(ctx context.Context, s *storage.Schema, query storage.Que
 	return page, err
 }
 
-// Write gives the engine a command for each write.
+// Write does the writes one by one, as separate commands.
 func (w *watched) Write(ctx context.Context, writes ...storage.Write) error {
 	return storagetest.WriteOneByOne(writes, func(write storage.Write) error {
 		return w.around(true, func() error { return w.Documents.Write(ctx, write) })
 	})
 }
 
-// interruption happens once, before the command of a number, or the write if
-// onlyWrites.
+// interruption calls happen once, before the at-th command, or before the at-th write if onlyWrites is set.
 type interruption struct {
 	at         int64
 	onlyWrites bool

@@ -14,11 +14,11 @@ import (
 	"attestry/storage/logs"
 )
 
-// storedAtOnce is how many facts wait for their places when a sequencer begins.
+// storedAtOnce is how many leaves have no index when a sequencer begins.
 const storedAtOnce = 10_000
 
-// BenchmarkSequence gives places to leaves that wait, ten of each trail, with the embedded engines. It also says how many bytes
-// an entry takes in tiles and bundles, and how long a verifier takes for an entry that reads them all.
+// BenchmarkSequence gives indexes to stored leaves, ten for each trail, with the embedded engines. It also reports the
+// bytes of tiles and bundles per entry, and the time per entry of a verifier that reads all entries.
 func BenchmarkSequence(b *testing.B) {
 	f := newFixture(b)
 	for stored := 0; stored < b.N; stored += storedAtOnce {
@@ -35,7 +35,7 @@ func BenchmarkSequence(b *testing.B) {
 	b.ReportMetric(float64(time.Since(start).Nanoseconds())/float64(b.N), "verify-ns/entry")
 }
 
-// addToTrails stores facts with their leaves, ten of each trail.
+// addToTrails stores facts with their leaves, ten for each trail.
 func (f *fixture) addToTrails(org string, count int) {
 	f.t.Helper()
 	for count > 0 {
@@ -51,7 +51,7 @@ func (f *fixture) addToTrails(org string, count int) {
 	}
 }
 
-// verify reads all entries of a log, and compares the root of their tree with that of its checkpoint.
+// verify reads all entries of a log, and compares the root of their tree with the checkpoint's root.
 func (f *fixture) verify(org string) {
 	f.t.Helper()
 	reader := logs.New(f.docs, f.objs)
@@ -72,7 +72,7 @@ func (f *fixture) verify(org string) {
 	}
 }
 
-// sizeOf returns the bytes of all objects below the folder of a fixture.
+// sizeOf returns the size in bytes of all objects in the folder of a fixture.
 func sizeOf(t testing.TB, folder string) (size int64) {
 	t.Helper()
 	must(t, filepath.WalkDir(filepath.Join(folder, "objects"), func(_ string, entry os.DirEntry, err error) error {

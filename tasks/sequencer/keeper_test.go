@@ -23,7 +23,7 @@ import (
 	"attestry/tasks/sequencer"
 )
 
-// retained is an object store that notes what is kept from deletion, for how many days.
+// retained is an object store that records the keys given to Retain, and the days of the last call.
 type retained struct {
 	storage.Objects
 	f    *fixture
@@ -38,17 +38,16 @@ func (r *retained) Retain(_ context.Context, key string, until time.Time) error 
 	return r.err
 }
 
-// retention keeps objects of the organization acme for a year, and others not at all.
+// retention retains objects of the organization acme for a year, and no others.
 func (r *retained) retention() *retention.Retention {
 	return retention.New(r, retention.Settings{Organizations: map[string]int{"name-of-acme": 365}}, r.f.clock.Now)
 }
 
-// noRetention keeps nothing.
 func (f *fixture) noRetention() *retention.Retention {
 	return retention.New(f.objs, retention.Settings{}, f.clock.Now)
 }
 
-// backup is a database with the documents that the one of the fixture has now.
+// backup copies the current documents of the fixture into another database.
 func (f *fixture) backup() storage.Documents {
 	f.t.Helper()
 	schemas := append(logs.Schemas(), factSchema)
@@ -65,7 +64,7 @@ func (f *fixture) backup() storage.Documents {
 	return copied
 }
 
-// keptKeys are those of the checkpoints in the object store.
+// keptKeys returns the keys of the checkpoints in the object store.
 func (f *fixture) keptKeys() (keys []string) {
 	f.t.Helper()
 	page, err := f.objs.List(f.t.Context(), "log-checkpoints.", storage.MaxMany)
@@ -78,7 +77,7 @@ func (f *fixture) keptKeys() (keys []string) {
 	return keys
 }
 
-// sequenceAndKeep does what a worker does that is started, and ends again.
+// sequenceAndKeep runs a new sequencer once and keeps its checkpoint, like a worker that starts and stops again.
 func (f *fixture) sequenceAndKeep() *logs.Logs {
 	f.t.Helper()
 	repository := logs.New(f.docs, f.objs)
@@ -95,7 +94,7 @@ func (f *fixture) log() logs.Log {
 	return log
 }
 
-func TestTheLastCheckpointIsKept(t *testing.T) {
+func TestOnlyTheLastCheckpointIsKept(t *testing.T) {
 	f := newFixture(t)
 	worker := f.process(f.docs, f.objs)
 	repository := logs.New(f.docs, f.objs)
@@ -119,7 +118,7 @@ func TestTheLastCheckpointIsKept(t *testing.T) {
 	f.add("acme", 1)
 	must(t, worker.Sequence(t.Context(), "acme"))
 	must(t, worker.Keep(t.Context(), kept.retention()))
-	must(t, worker.Keep(t.Context(), (&retained{Objects: f.objs, f: f, err: errors.New("nothing is to be kept")}).retention()))
+	must(t, worker.Keep(t.Context(), (&retained{Objects: f.objs, f: f, err: errors.New("retained without a new checkpoint")}).retention()))
 	if kept.days < 29.9 || kept.days > 30 {
 		t.Errorf("retained for %v days", kept.days)
 	}
@@ -128,12 +127,12 @@ func TestTheLastCheckpointIsKept(t *testing.T) {
 	}
 }
 
-func TestACheckpointThatCouldNotBeKeptIsKeptLater(t *testing.T) {
+func TestKeepingACheckpointIsRetriedAfterAFailure(t *testing.T) {
 	f := newFixture(t)
 	worker := f.process(f.docs, f.objs)
 	f.add("acme", 1)
 	must(t, worker.Sequence(t.Context(), "acme"))
-	kept := &retained{Objects: f.objs, f: f, err: errors.New("away")}
+	kept := &retained{Objects: f.objs, f: f, err: errors.New("unreachable")}
 	if err := worker.Keep(t.Context(), kept.retention()); !errors.Is(err, kept.err) {
 		t.Errorf("the error is %v", err)
 	}
@@ -144,14 +143,14 @@ func TestACheckpointThatCouldNotBeKeptIsKeptLater(t *testing.T) {
 	}
 }
 
-// unwritable is an object store that refuses the objects of a scope.
-type unwritable struct {
+// refusing is an object store whose Put fails for a scope.
+type refusing struct {
 	storage.Objects
 	scope string
 	err   error
 }
 
-func (u *unwritable) Put(ctx context.Context, scope string, content io.Reader, size int64) (storage.Object, error) {
+func (u *refusing) Put(ctx context.Context, scope string, content io.Reader, size int64) (storage.Object, error) {
 	if scope == u.scope {
 		return storage.Object{}, u.err
 	}
@@ -161,7 +160,7 @@ func (u *unwritable) Put(ctx context.Context, scope string, content io.Reader, s
 func TestACheckpointThatCannotBeKeptDelaysNoOther(t *testing.T) {
 	f := newFixture(t)
 	refused := errors.New("refused")
-	objects := &unwritable{Objects: f.objs, scope: "log-checkpoints.org-7", err: refused}
+	objects := &refusing{Objects: f.objs, scope: "log-checkpoints.org-7", err: refused}
 	worker := f.process(f.docs, objects)
 	for i := range 10 {
 		org := fmt.Sprint("org-", i)
@@ -176,7 +175,7 @@ func TestACheckpointThatCannotBeKeptDelaysNoOther(t *testing.T) {
 	}
 }
 
-// withoutList is an object store whose lists nobody may read any more.
+// withoutList is an object store whose List fails once off is set.
 type withoutList struct {
 	storage.Objects
 	off bool
@@ -184,12 +183,12 @@ type withoutList struct {
 
 func (w *withoutList) List(ctx context.Context, after string, limit int) ([]storage.Object, error) {
 	if w.off {
-		return nil, errors.New("read once more")
+		return nil, errors.New("listed again")
 	}
 	return w.Objects.List(ctx, after, limit)
 }
 
-func TestALogIsComparedOnceByAProcess(t *testing.T) {
+func TestAProcessComparesALogOnce(t *testing.T) {
 	f := newFixture(t)
 	objects := &withoutList{Objects: f.objs}
 	worker := f.process(f.docs, objects)
@@ -201,7 +200,7 @@ func TestALogIsComparedOnceByAProcess(t *testing.T) {
 	f.check("acme", 2)
 }
 
-// published signs a checkpoint of 300 entries, copies the database, and signs one of 700.
+// published signs a checkpoint of 300 entries, copies the database, and signs a checkpoint of 700, which it returns.
 func published(t *testing.T) (f *fixture, backup storage.Documents, last string) {
 	f = newFixture(t)
 	f.add("acme", 300)
@@ -216,7 +215,7 @@ func TestARestoredDatabaseDoesNotForkItsLog(t *testing.T) {
 	f, backup, last := published(t)
 	f.docs = backup
 	f.facts.Store(10_000)
-	for name, add := range map[string]int{"behind": 100, "with other entries": 600} {
+	for name, add := range map[string]int{"with fewer entries": 100, "with other entries": 600} {
 		t.Run(name, func(t *testing.T) {
 			f.t = t
 			before := f.log()
@@ -224,7 +223,7 @@ func TestARestoredDatabaseDoesNotForkItsLog(t *testing.T) {
 			repository := f.sequenceAndKeep()
 			after := f.log()
 			if after.Tree.Size != before.Tree.Size || after.Checkpoint != before.Checkpoint {
-				t.Errorf("the log went on to %d entries", after.Tree.Size)
+				t.Errorf("the log has %d entries", after.Tree.Size)
 			}
 			if why := repository.Halted(); !strings.HasPrefix(why, "example.com/name-of-acme: ") || !strings.Contains(why, "300 entries") || !strings.Contains(why, "700") {
 				t.Error(why)
@@ -251,19 +250,19 @@ func TestALogWithOtherEntriesIsNotContinued(t *testing.T) {
 	}
 }
 
-// withoutKept is an object store that lists nothing, as to a process that does not compare.
+// withoutKept is an object store that lists nothing, so that a process finds no kept checkpoint to compare with.
 type withoutKept struct{ storage.Objects }
 
 func (*withoutKept) List(context.Context, string, int) ([]storage.Object, error) { return nil, nil }
 
-func TestAnotherLogContinuesOneThatWasRestored(t *testing.T) {
+func TestANewLogContinuesARestoredOne(t *testing.T) {
 	f, backup, last := published(t)
 	old := f.log()
 	f.docs = backup
 	f.facts.Store(10_000)
 	f.add("acme", 100)
 	repository := f.sequenceAndKeep()
-	continued(t, repository)
+	continueLog(t, repository)
 	repository = f.sequenceAndKeep()
 	log := f.log()
 	if log.Origin != "example.com/name-of-acme/1" || log.Tree.Size != 401 || log.Signed != 401 || log.Continues != last || repository.Halted() != "" {
@@ -287,33 +286,32 @@ func TestAnotherLogContinuesOneThatWasRestored(t *testing.T) {
 		t.Errorf("kept %+v: %v", kept, err)
 	}
 	if _, err := repository.Continue(t.Context(), "acme"); !errors.Is(err, logs.ErrConsistent) {
-		t.Errorf("continued once more: %v", err)
+		t.Errorf("a consistent log was continued: %v", err)
 	}
 	if old.Origin != "example.com/name-of-acme" {
 		t.Errorf("the old origin is %s", old.Origin)
 	}
 }
 
-// continued begins another log.
-func continued(t *testing.T, repository *logs.Logs) {
+func continueLog(t *testing.T, repository *logs.Logs) {
 	t.Helper()
 	_, err := repository.Continue(t.Context(), "acme")
 	must(t, err)
 }
 
-func TestALogIsContinuedTwice(t *testing.T) {
+func TestALogIsContinuedTwiceFromTheSameBackup(t *testing.T) {
 	f, backup, _ := published(t)
 	f.docs = backup
 	first := f.backup()
 	for generation := 1; generation < 3; generation++ {
 		f.docs = first
-		first = f.backup() // once more from the same backup
+		first = f.backup() // for the second generation, from the same backup
 		f.add("acme", 1)
 		repository := f.sequenceAndKeep()
 		if why := repository.Halted(); generation == 2 && !strings.Contains(why, "continued by another one") {
 			t.Error(why)
 		}
-		continued(t, repository)
+		continueLog(t, repository)
 		f.sequenceAndKeep()
 		if log := f.log(); log.Origin != fmt.Sprint("example.com/name-of-acme/", generation) || log.Signed != 302 {
 			t.Errorf("the log %s has %d entries", log.Origin, log.Signed)
@@ -329,7 +327,7 @@ func TestAnEmptyDatabaseDoesNotBeginItsLogAgain(t *testing.T) {
 	if why := repository.Halted(); !strings.Contains(why, "has 0 entries") {
 		t.Error(why)
 	}
-	continued(t, repository)
+	continueLog(t, repository)
 	f.sequenceAndKeep()
 	if log := f.log(); log.Signed != 4 || log.Continues != last {
 		t.Errorf("%d entries are signed", log.Signed)
@@ -340,9 +338,9 @@ func TestAnEmptyDatabaseDoesNotBeginItsLogAgain(t *testing.T) {
 	}
 }
 
-// TestALogOfARestoredDatabaseIsNotContinued notes that checkpoints may have been published since the backup, as none is kept
-// that says so.
-func TestALogOfARestoredDatabaseIsNotContinued(t *testing.T) {
+// TestARecordedRestoreHaltsTheLog covers a restore after which checkpoints may have been published since the backup,
+// but none is kept to prove it.
+func TestARecordedRestoreHaltsTheLog(t *testing.T) {
 	f, _, last := published(t)
 	before := f.log()
 	const why = "the database was restored from the backup of yesterday"
@@ -355,13 +353,13 @@ func TestALogOfARestoredDatabaseIsNotContinued(t *testing.T) {
 	if after := f.log(); after.Tree.Size != before.Tree.Size || !strings.Contains(repository.Halted(), why) {
 		t.Errorf("%d entries, halted %q", after.Tree.Size, repository.Halted())
 	}
-	continued(t, repository)
+	continueLog(t, repository)
 	if log := f.sequenceAndKeep(); log.Halted() != "" || f.log().Continues != last || f.log().Generation != 1 {
 		t.Errorf("halted %q: %+v", log.Halted(), f.log())
 	}
 }
 
-func TestALogOfARestoredDatabaseIsContinuedIfNothingWasPublishedSince(t *testing.T) {
+func TestARestoredLogGoesOnIfNothingWasPublishedSinceTheBackup(t *testing.T) {
 	f, _, _ := published(t)
 	before := f.log()
 	if halted, err := logs.New(f.docs, f.objs).RecordRestore(t.Context(), ""); err != nil || len(halted) != 0 {

@@ -41,8 +41,8 @@ func New(of *logs.Logs, keys translog.Keys, names Names, host string, clock evid
 	return &Sequencer{logs: of, keys: keys, names: names, host: host, clock: clock}
 }
 
-// Sequence gives indexes to all leaves of an organization without one, and signs a checkpoint if one is due. It does
-// nothing to a log that must not be continued.
+// Sequence gives indexes to an organization's leaves without one, and signs a checkpoint if the last one lacks entries,
+// for which it may wait signInterval. It does nothing to a log that must not be continued.
 func (s *Sequencer) Sequence(ctx context.Context, org string) error {
 	for {
 		log, err := s.begin(ctx, org)
@@ -111,7 +111,7 @@ func (r *run) work(ctx context.Context) error {
 // signed reports whether the last checkpoint has all entries.
 func (r *run) signed() bool { return r.log.Value.Signed == r.log.Value.Tree.Size }
 
-// finish adds leaves that another or a killed sequencer gave an index. Then pending does not return them.
+// finish adds leaves to the tree that another or a killed sequencer gave an index. Then pending does not return them.
 func (r *run) finish(ctx context.Context) error {
 	for {
 		leaves, err := r.logs.Block(ctx, r.log.Value.Org, r.log.Value.Tree.Size)
@@ -124,7 +124,7 @@ func (r *run) finish(ctx context.Context) error {
 	}
 }
 
-// index gives indexes to all leaves that had none when it was called.
+// index gives indexes to the leaves that pending returns.
 func (r *run) index(ctx context.Context) error {
 	for {
 		now := evidence.Seconds(r.clock())
@@ -244,7 +244,7 @@ func (r *run) untilDue() time.Duration {
 const (
 	// KeepInterval is how often the last checkpoints of logs are stored in the object store.
 	KeepInterval = 5 * time.Second
-	// retainInterval is how often one of them gets a retention, of at most retainDays. The next one replaces the others.
+	// retainInterval is how often one is put under retention, for at most retainDays. The next one replaces the others.
 	retainInterval = 24 * time.Hour
 	retainDays     = 30
 )

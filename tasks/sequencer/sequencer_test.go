@@ -32,7 +32,7 @@ import (
 // factSchema is a collection of facts.
 var factSchema = &storage.Schema{Name: "artifacts", Fields: []string{"org", "trail"}}
 
-// organizations are those that exist: all but "nobody".
+// organizations is a fake in which every organization exists except "nobody".
 type organizations struct{}
 
 func (organizations) OrganizationOf(_ context.Context, id string) (evidence.Organization, error) {
@@ -42,7 +42,7 @@ func (organizations) OrganizationOf(_ context.Context, id string) (evidence.Orga
 	return evidence.Organization{ID: id, Name: "name-of-" + id}, nil
 }
 
-// fixture is logs over embedded engines.
+// fixture is a set of logs in embedded engines.
 type fixture struct {
 	t      testing.TB
 	folder string
@@ -61,7 +61,7 @@ func newFixture(t testing.TB) *fixture {
 	return &fixture{
 		t: t, folder: folder, objs: objects, keys: newKeys(t),
 		docs: pebbletest.Open(t, filepath.Join(folder, "documents"), append(logs.Schemas(), factSchema)),
-		// Checkpoints are due whenever the clock is read.
+		// Each reading advances the clock by more than signInterval, so a checkpoint is always due.
 		clock: evidencetest.NewSteppingClock(time.Unix(1_800_000_000, 0), 2*time.Second),
 	}
 }
@@ -96,7 +96,7 @@ func (f *fixture) add(org string, count int) {
 	}
 }
 
-// process is a sequencer of a process of its own.
+// process returns a new sequencer, without the state that another one has cached.
 func (f *fixture) process(docs storage.Documents, objects storage.Objects) *sequencer.Sequencer {
 	return sequencer.New(logs.New(docs, objects), f.keys, organizations{}, "example.com", f.clock.Now)
 }
@@ -132,7 +132,7 @@ func stored[T any](f *fixture, collection, org string) (values []T) {
 // hashes are all hashes of a tree, as the library stores them.
 type hashes []tlog.Hash
 
-// ReadHashes is that of tlog.HashReader.
+// ReadHashes implements tlog.HashReader.
 func (h hashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	var found []tlog.Hash
 	for _, index := range indexes {
@@ -141,7 +141,7 @@ func (h hashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	return found, nil
 }
 
-// leafOf returns the leaf of a name, or storage.ErrNotFound.
+// leafOf returns the leaf with a name, or storage.ErrNotFound.
 func leafOf(t testing.TB, reader *logs.Logs, org, name string) (logs.Leaf, error) {
 	leaves, err := reader.LeavesOf(t.Context(), org, []string{name})
 	if err == nil && len(leaves) == 0 {
@@ -150,7 +150,7 @@ func leafOf(t testing.TB, reader *logs.Logs, org, name string) (logs.Leaf, error
 	return append(leaves, logs.Leaf{})[0], err
 }
 
-// leaves returns the leaves of all facts of an organization, and of a continuation, by their places.
+// leaves returns the leaves of all facts of an organization, and of the continuation if there is one, by index.
 func (f *fixture) leaves(org string) (leaves []logs.Leaf) {
 	f.t.Helper()
 	reader := logs.New(f.docs, f.objs)
@@ -167,8 +167,8 @@ func (f *fixture) leaves(org string) (leaves []logs.Leaf) {
 			leaves = append(leaves, leaf)
 		}
 		if len(page) == 0 {
-			if cites, err := leafOf(f.t, reader, org, logs.Continuation+"/1"); err == nil {
-				leaves = append(leaves, cites)
+			if continuation, err := leafOf(f.t, reader, org, logs.Continuation+"/1"); err == nil {
+				leaves = append(leaves, continuation)
 			}
 			slices.SortFunc(leaves, func(a, b logs.Leaf) int { return int(a.Index - b.Index) })
 			return leaves
@@ -176,7 +176,8 @@ func (f *fixture) leaves(org string) (leaves []logs.Leaf) {
 	}
 }
 
-// entries returns the entries of a log by the places of the leaves, and all hashes of the tree over them.
+// entries returns the entries of a log by index, and all hashes of the tree over them. It checks that the indexes have
+// no gaps.
 func (f *fixture) entries(log *logs.Log, want int) (texts [][]byte, tree hashes) {
 	f.t.Helper()
 	leaves := f.leaves(log.Org)
@@ -185,7 +186,7 @@ func (f *fixture) entries(log *logs.Log, want int) (texts [][]byte, tree hashes)
 	}
 	for i := range leaves {
 		if leaves[i].Index != int64(i+1) {
-			f.t.Fatalf("leaf %s has the place %d, want %d", leaves[i].ID, leaves[i].Index, i+1)
+			f.t.Fatalf("leaf %s has the index %d, want %d", leaves[i].ID, leaves[i].Index, i+1)
 		}
 		texts = append(texts, leaves[i].Entry(log.Secret).Text())
 		added, err := tlog.StoredHashes(int64(i), texts[i], tree)
@@ -195,8 +196,8 @@ func (f *fixture) entries(log *logs.Log, want int) (texts [][]byte, tree hashes)
 	return texts, tree
 }
 
-// check looks for what must hold of a log once it was sequenced: all of its leaves have a place, and its parts, proofs
-// and checkpoints are those of the tree over their entries.
+// check checks the invariants of a sequenced log: all of its leaves have an index, and its tiles, bundles, proofs and
+// checkpoints are those of the tree over their entries.
 func (f *fixture) check(org string, want int) {
 	f.t.Helper()
 	reader := logs.New(f.docs, f.objs)
@@ -213,7 +214,7 @@ func (f *fixture) check(org string, want int) {
 	f.checkProofs(reader, &log, texts, 50)
 }
 
-// checkProofs looks at the proof of every so many entries.
+// checkProofs checks the proof of every step-th entry.
 func (f *fixture) checkProofs(reader *logs.Logs, log *logs.Log, texts [][]byte, step int) {
 	f.t.Helper()
 	for index := 0; index < len(texts); index += step {
@@ -225,7 +226,7 @@ func (f *fixture) checkProofs(reader *logs.Logs, log *logs.Log, texts [][]byte, 
 	}
 }
 
-// checkCheckpoints looks whether all checkpoints are consistent with the last one, which covers the whole log.
+// checkCheckpoints checks that all checkpoints are consistent with the last one, and that this covers the whole log.
 func (f *fixture) checkCheckpoints(log *logs.Log, tree hashes) {
 	f.t.Helper()
 	root, err := tlog.TreeHash(log.Tree.Size, tree)
@@ -250,7 +251,7 @@ func (f *fixture) checkCheckpoints(log *logs.Log, tree hashes) {
 	}
 }
 
-// eachPart gives all parts of a level, full ones and the last one, and the beginnings of both.
+// eachPart visits the full parts of a level, the last partial one, and shorter prefixes of each.
 func eachPart(level int, count int64, visit func(translog.Part)) {
 	for number := int64(0); number<<translog.Height < count; number++ {
 		width := min(translog.Width, int(count-number<<translog.Height))
@@ -281,12 +282,12 @@ func (f *fixture) checkBundles(reader *logs.Logs, log *logs.Log, texts [][]byte)
 		must(f.t, err)
 		first := part.Number << translog.Height
 		if !bytes.Equal(got, translog.Bundle(texts[first:first+int64(part.Width)])) {
-			f.t.Fatalf("bundle %s does not have the entries of its places", part.Path())
+			f.t.Fatalf("bundle %s does not have the entries of its indexes", part.Path())
 		}
 	})
 }
 
-func TestAllLeavesGetAPlaceInTheLog(t *testing.T) {
+func TestAllLeavesGetAnIndex(t *testing.T) {
 	f := newFixture(t)
 	f.add("acme", 700)
 	f.add("other", 3)
@@ -300,7 +301,7 @@ func TestAllLeavesGetAPlaceInTheLog(t *testing.T) {
 	f.check("other", 3)
 }
 
-func TestEachEntryIsProven(t *testing.T) {
+func TestEachEntryHasAProof(t *testing.T) {
 	f := newFixture(t)
 	f.add("acme", 700)
 	f.sequence("acme")
@@ -311,7 +312,7 @@ func TestEachEntryIsProven(t *testing.T) {
 	f.checkProofs(reader, &log, texts, 1)
 }
 
-func TestAFactWithSeveralLeavesGetsOnePlace(t *testing.T) {
+func TestAFactWithSeveralLeavesGetsOneIndex(t *testing.T) {
 	f := newFixture(t)
 	docs := logs.NewDocuments(f.docs, f.clock.Now)
 	again := func() {
@@ -329,7 +330,7 @@ func TestAFactWithSeveralLeavesGetsOnePlace(t *testing.T) {
 	f.check("acme", 4)
 }
 
-func TestALeafThatWasStoredLateGetsAPlace(t *testing.T) {
+func TestALeafThatWasStoredLateGetsAnIndex(t *testing.T) {
 	f := newFixture(t)
 	f.clock = evidencetest.NewClock(time.Unix(1_800_000_000, 0))
 	process := f.process(f.docs, f.objs)
@@ -358,20 +359,20 @@ func TestALeafOfTheFutureDelaysNoOthers(t *testing.T) {
 	f.check("acme", 2)
 }
 
-func TestLeavesGetTheirPlacesInTheOrderOfTheirTimes(t *testing.T) {
+func TestLeavesGetIndexesInTheOrderOfTheirTimes(t *testing.T) {
 	f := newFixture(t)
 	f.add("acme", 300)
 	f.sequence("acme")
 	leaves := f.leaves("acme")
 	for i := 1; i < len(leaves); i++ {
 		if leaves[i].At <= leaves[i-1].At {
-			t.Errorf("leaf %d is of %v, the one before of %v", i, leaves[i].At, leaves[i-1].At)
+			t.Errorf("leaf %d is of %v, the previous one of %v", i, leaves[i].At, leaves[i-1].At)
 		}
 	}
 }
 
-// injector is an engine at whose n-th write something happens. With single, the writes of a batch are done one by one,
-// as by an engine whose batches can be cut short.
+// injector is an engine that calls before and after around its at-th write. If single is set, it does the writes of a
+// batch one by one, like an engine that may do only a part of a batch.
 type injector struct {
 	storage.Documents
 	single        bool
@@ -406,10 +407,10 @@ var errKilled = errors.New("the process was killed")
 func kill() error    { return errKilled }
 func proceed() error { return nil }
 
-// scenes are logs to which leaves are to be added.
+// scenes are logs with some indexed leaves, to which more leaves are added.
 var scenes = map[string]struct {
-	single       bool
-	placed, more int
+	single        bool
+	indexed, more int
 }{
 	"batches, a new log":      {false, 0, 600},
 	"batches, a full bundle":  {false, 250, 10},
@@ -417,21 +418,22 @@ var scenes = map[string]struct {
 	"one by one, full bundle": {true, 253, 5},
 }
 
-// atEachWrite runs a test at the first write of a sequencer, at its second, and so on, until it makes no more.
-func atEachWrite(t *testing.T, run func(f *fixture, org string, process *injector) (done int)) {
+// atEachWrite runs a test with a fault at the first write of a sequencer, at the second, and so on, until the sequencer
+// makes fewer writes. run returns how many leaves it has added.
+func atEachWrite(t *testing.T, run func(f *fixture, org string, process *injector) (added int)) {
 	for name, scene := range scenes {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
 			for at, reached := int64(1), true; reached; at++ {
 				org := fmt.Sprintf("org-%d", at)
-				if scene.placed > 0 {
-					f.add(org, scene.placed)
+				if scene.indexed > 0 {
+					f.add(org, scene.indexed)
 					f.sequence(org)
 				}
 				f.add(org, scene.more)
 				process := &injector{Documents: f.docs, single: scene.single, at: at, before: proceed, after: proceed}
-				done := run(f, org, process)
-				f.check(org, scene.placed+scene.more+done)
+				added := run(f, org, process)
+				f.check(org, scene.indexed+scene.more+added)
 				reached = process.reached()
 				if !reached && at < 3 {
 					t.Errorf("the sequencer made %d writes", at-1)
@@ -441,7 +443,7 @@ func atEachWrite(t *testing.T, run func(f *fixture, org string, process *injecto
 	}
 }
 
-func TestASequencerThatWasKilledIsContinued(t *testing.T) {
+func TestTheNextSequencerFinishesTheWorkOfAKilledOne(t *testing.T) {
 	for name, set := range map[string]func(*injector){
 		"before a write": func(i *injector) { i.before = kill },
 		"after a write":  func(i *injector) { i.after = kill },
@@ -461,7 +463,7 @@ func TestASequencerThatWasKilledIsContinued(t *testing.T) {
 	}
 }
 
-func TestASequencerThatWasHaltedHarmsNothing(t *testing.T) {
+func TestASequencerThatWasPausedDoesNotCorruptTheLog(t *testing.T) {
 	for name, set := range map[string]func(*injector, func() error){
 		"before a write": func(i *injector, wait func() error) { i.before = wait },
 		"after a write":  func(i *injector, wait func() error) { i.after = wait },
@@ -491,7 +493,7 @@ func TestASequencerThatWasHaltedHarmsNothing(t *testing.T) {
 	}
 }
 
-// failing is an object store whose n-th Put fails, before or after it is done.
+// failing is an object store whose at-th Put fails, before or after it has stored the object.
 type failing struct {
 	storage.Objects
 	at, puts int
@@ -529,7 +531,7 @@ func TestASequencerContinuesAfterATileWasNotStored(t *testing.T) {
 	}
 }
 
-func TestSequencersWorkOnOneLogAtOnce(t *testing.T) {
+func TestSeveralSequencersContinueTheSameLog(t *testing.T) {
 	for name, single := range map[string]bool{"batches": false, "one by one": true} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
@@ -595,7 +597,7 @@ func TestAllKeysSignCheckpoints(t *testing.T) {
 	}
 }
 
-func TestNothingIsMadeForAnOrganizationThatDoesNotExist(t *testing.T) {
+func TestNoLogIsBegunForAMissingOrganization(t *testing.T) {
 	f := newFixture(t)
 	f.add("nobody", 2)
 	f.sequence("nobody")
@@ -604,7 +606,7 @@ func TestNothingIsMadeForAnOrganizationThatDoesNotExist(t *testing.T) {
 		t.Errorf("the log: %v", err)
 	}
 	if pending, err := reader.Pending(t.Context(), "nobody", 0, 10); err != nil || len(pending) != 2 {
-		t.Errorf("%d leaves have no place: %v", len(pending), err)
+		t.Errorf("%d leaves have no index: %v", len(pending), err)
 	}
 	for _, collection := range []string{"log_entries", "log_notes", "log_parts"} {
 		if made := stored[json.RawMessage](f, collection, "nobody"); len(made) > 0 {
@@ -622,7 +624,7 @@ func TestNothingIsSignedWithoutLeaves(t *testing.T) {
 	}
 }
 
-func TestACheckpointThatIsNotDueYetIsLeftToTheNextSequencer(t *testing.T) {
+func TestTheNextSequencerSignsACheckpointThatWasNotDueYet(t *testing.T) {
 	f := newFixture(t)
 	f.clock = evidencetest.NewClock(time.Unix(1_800_000_000, 0))
 	f.add("acme", 2)
@@ -630,7 +632,7 @@ func TestACheckpointThatIsNotDueYetIsLeftToTheNextSequencer(t *testing.T) {
 	f.add("acme", 3)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	// The first write is that of the log with its new leaves.
+	// The first write commits the log with its new leaves.
 	process := &injector{Documents: f.docs, at: 1, before: proceed, after: func() error { cancel(); return nil }}
 	if err := f.process(process, f.objs).Sequence(ctx, "acme"); !errors.Is(err, context.Canceled) {
 		t.Fatalf("the sequencer ended with %v", err)

@@ -49,7 +49,7 @@ func (s *Server) newMux(m *metrics) *asynq.ServeMux {
 }
 
 // newHandler makes the handler of a kind of tasks. A panic becomes an error. It measures every task and logs each
-// failed one, and the others at level debug. If asynq does not retry a task, the relay enqueues its work again.
+// failed one, and the others at level debug. If asynq retries no more, a relay or the sweep enqueues the work.
 func newHandler(kind *job.Kind, m *metrics, log *slog.Logger, do func(context.Context, *job.Payload) error) asynq.Handler {
 	return asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error {
 		began := time.Now()

@@ -101,7 +101,7 @@ func (m *metrics) collectQueue(queue string, states map[string]int, values chan<
 	return nil
 }
 
-// jobsTimeout bounds how long a scrape waits for the database.
+// jobsTimeout bounds how long a scrape waits for the database, and how long keepLast takes.
 const jobsTimeout = 5 * time.Second
 
 // jobCollector counts durable work by kind and state at each scrape, with four commands for each kind.
@@ -128,7 +128,7 @@ func registerJobCollector(p *process.Process) {
 // Describe names the metric.
 func (c *jobCollector) Describe(descriptions chan<- *prometheus.Desc) { descriptions <- c.jobs }
 
-// Collect counts. An unreachable database gives no values.
+// Collect counts. After an error the remaining kinds have no values.
 func (c *jobCollector) Collect(values chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), jobsTimeout)
 	defer cancel()

@@ -26,7 +26,7 @@ type packager struct {
 // packageInterval bounds the time until the task of a package is enqueued.
 const packageInterval = 250 * time.Millisecond
 
-// everyWorker lets all workers enqueue packages: a client waits for them, and must not wait for an election.
+// everyWorker lets all workers enqueue: an election would delay clients that wait for packages and their checkpoints.
 func everyWorker(context.Context) (bool, error) { return true, nil }
 
 func newPackager(p *process.Process, address links.Links, keys translog.Keys) *packager {

@@ -21,7 +21,7 @@ const (
 	reconcileLease = "reconcile"
 )
 
-// reconciler completes writes of killed processes, which no client got an answer to.
+// reconciler completes the writes of killed processes. No client got an answer to these.
 type reconciler struct {
 	process *process.Process
 	holder  string

@@ -27,12 +27,11 @@ import (
 )
 
 const (
-	// taskCheckInterval is how often an idle worker polls its queues. asynq's default would delay a report by half a
-	// second.
+	// taskCheckInterval is how often an idle worker polls its queues. asynq's 1 s delays reports by 0.5 s on average.
 	taskCheckInterval = 20 * time.Millisecond
 	// delayedCheckInterval is how often due retries are moved to their queues.
 	delayedCheckInterval = time.Second
-	// aloneInterval is the shortest interval of periodic jobs in a process that writes wake.
+	// aloneInterval is the shortest interval of periodic jobs in a process that works alone, where writes wake them.
 	aloneInterval = 5 * time.Second
 	// aloneCheckInterval replaces taskCheckInterval there. asynq sleeps up to 1.5 times as long, even when it stops.
 	aloneCheckInterval = time.Second
@@ -43,7 +42,7 @@ const (
 // Server is a worker.
 type Server struct {
 	process *process.Process
-	// servers serve one queue each.
+	// servers serve one queue each, or one serves all if the process works alone.
 	servers   []*asynq.Server
 	mux       *asynq.ServeMux
 	processor *reports.Processor
@@ -101,7 +100,8 @@ func newCollectors(p *process.Process) []*orphans.Collector {
 	return collectors
 }
 
-// newServers makes a server for each queue of the settings, so that tasks of one queue never block those of another.
+// newServers makes a server for each queue, so that tasks of one never block those of another. A process that works
+// alone runs most tasks itself (WorkHere) and needs only one server.
 func newServers(p *process.Process) []*asynq.Server {
 	if p.Written != nil {
 		return []*asynq.Server{newServer(p, p.Settings.Worker.Concurrency, p.Settings.Worker.Queues)}
@@ -154,7 +154,7 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 	}
 	if s.logging != nil {
-		defer s.logging.keepLast(ctx) // those that running tasks have signed
+		defer s.logging.keepLast(ctx) // running tasks may still sign some
 	}
 	if s.process.Written != nil {
 		stop := s.process.Tasks.WorkHere(s.mux, concurrencyOf(&s.process.Settings.Worker))

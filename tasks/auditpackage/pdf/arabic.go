@@ -21,7 +21,7 @@ type arabicLetter struct {
 	forms    int
 }
 
-// arabicLetters has the letters by themselves, which are what their forms are compatible with.
+// arabicLetters has the letters by their characters. NFKC maps each form to the character of its letter.
 var arabicLetters = func() map[rune]arabicLetter {
 	letters := map[rune]arabicLetter{}
 	for form := firstForm; form <= lastForm; form++ {

@@ -40,7 +40,7 @@ func TestPullRequestsOfBothVersionsAreRead(t *testing.T) {
 	}
 }
 
-// TestAttestationsAreBounded reduces what is as long as it can be.
+// TestAttestationsAreBounded has an attestation whose fields are all very long.
 func TestAttestationsAreBounded(t *testing.T) {
 	long := strings.Repeat("€", 100_000)
 	members := map[string]string{}
@@ -95,12 +95,12 @@ func TestEventsAreWorded(t *testing.T) {
 	}
 }
 
-func TestMomentsThatNoCalendarHas(t *testing.T) {
+func TestTimesOutsideTheCalendarAreUnknown(t *testing.T) {
 	for seconds, want := range map[float64]string{
 		0: "unknown", begun: "2026-09-21 14:13:20 UTC", 1e300: "unknown", -1: "1969-12-31 23:59:59 UTC",
 	} {
 		if got := moment(seconds); got != want {
-			t.Errorf("%v is worded %s", seconds, got)
+			t.Errorf("%v is shown as %s", seconds, got)
 		}
 	}
 }

@@ -16,9 +16,9 @@ const (
 	unknownLevel = -1
 )
 
-// reorder returns the glyphs of a line in visual order. It follows the Unicode Bidirectional Algorithm, except for
-// belongs, for left-to-right lines, as all lines of a report are, without characters that change the direction: those
-// are shown as code points. Each line is reordered separately.
+// reorder returns the glyphs of a line in visual order, by the Unicode Bidirectional Algorithm except for belongs. All
+// lines of a report run from left to right as a whole, and have no characters that change the direction: those are
+// shown as code points.
 func reorder(line []glyph) []glyph {
 	if !slices.ContainsFunc(line, func(one glyph) bool { return isRightToLeft(classOf(one)) }) {
 		return line

@@ -114,7 +114,7 @@ func nameWithin(name, artifact string) string {
 	return name + " of artifact '" + shorten(artifact, maxShownName) + "'"
 }
 
-// lossNote is the note that the package is incomplete.
+// lossNote places a note if the package is incomplete.
 func (r *report) lossNote() {
 	if len(r.Lost) == 0 {
 		return

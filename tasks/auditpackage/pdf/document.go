@@ -29,7 +29,7 @@ type Document struct {
 	// Files is how many files of evidence the attestations have, of FileBytes bytes.
 	Files     int
 	FileBytes int64
-	// Controls are the existing controls that Attestations decide.
+	// Controls are the existing controls of decisions and of the policies in Running.
 	Controls  []audit.ControlDocument
 	Approvals []approval.Approval
 	// EnvironmentNames has the names of the environments in Approvals, by id.

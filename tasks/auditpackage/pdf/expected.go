@@ -91,7 +91,7 @@ func (e *expectedRows) row(status *compliance.AttestationStatus) row {
 	}}
 }
 
-// found describes what was reported for a required attestation, and its verdict.
+// found describes what was reported for an attestation, and its verdict.
 func (r *report) found(status *compliance.AttestationStatus) (cell, paragraph) {
 	entry := status.Entry
 	if entry == nil {

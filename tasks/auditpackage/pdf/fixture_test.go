@@ -12,15 +12,15 @@ import (
 	"attestry/evidence/control"
 )
 
-// begun is when the trails of the fixtures begin.
+// begun is the time at which the trails of the fixtures begin, in Unix seconds.
 const begun = 1_790_000_000.25
 
-// digest is a SHA-256 that stands for something.
+// digest returns a fake SHA-256.
 func digest(n int) string {
 	return strings.Repeat(fmt.Sprintf("%016x", uint64(n+1)*0x9e3779b97f4a7c15), 4)
 }
 
-// fixture is a document that is put together step by step.
+// fixture is a document that is built step by step.
 type fixture struct {
 	*Document
 	now float64
@@ -50,7 +50,7 @@ func (f *fixture) tick() float64 {
 	return f.now
 }
 
-// artifact reports an artifact, which the template requires.
+// artifact adds an artifact that the template requires.
 func (f *fixture) artifact(name string, n int) {
 	record := evidence.ArtifactRecord{
 		ID: fmt.Sprint("record", n), Name: name, Fingerprint: digest(n), Filename: "registry.example.com/acme/" + name + ":2.14.0",
@@ -65,7 +65,7 @@ func (f *fixture) artifact(name string, n int) {
 	}})
 }
 
-// attest attests the last artifact, or the trail if there is none, and lets it count.
+// attest adds an attestation of the last artifact, or of the trail if there is none, as the one that counts.
 func (f *fixture) attest(a evidence.Attestation) *Attestation {
 	n := len(f.Attestations)
 	a.ID, a.CreatedAt = fmt.Sprintf("0192f%03x-1f4e-7c3a-9a51-0c5b8e1f2a3d", n), f.tick()
@@ -110,7 +110,7 @@ func payload(name, value string) map[string]json.RawMessage {
 	return map[string]json.RawMessage{name: json.RawMessage(value)}
 }
 
-// usual attests what a release usually has.
+// usual adds the artifacts and attestations of a usual release.
 func (f *fixture) usual() *fixture {
 	f.Events = append(f.Events, evidence.TrailEvent{Time: begun, Type: evidence.TrailReported, Data: &evidence.TrailBeginData{}})
 	f.attest(evidence.Attestation{Name: "pull-request", Type: evidence.TypePullRequest, Compliant: true, Payload: payload("pull_requests",
@@ -131,7 +131,7 @@ func (f *fixture) usual() *fixture {
 	return f
 }
 
-// runs lets the first artifact run, judged by version 4 of a policy.
+// runs adds the first artifact as running, evaluated by version 4 of a policy.
 func (f *fixture) runs(environment string, verdict *bool, policy string, findings ...audit.Sentence) {
 	running := audit.EnvironmentDocument{
 		Environment: environment, Fingerprint: f.Artifacts[0].Fingerprint, StartedAt: f.tick(), Since: 118, Compliant: verdict,

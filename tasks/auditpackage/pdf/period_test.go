@@ -14,7 +14,7 @@ import (
 	"attestry/evidence/snapshot"
 )
 
-// quarter is the report of a quarter in which something went wrong.
+// quarter is the report of a quarter with failures of all kinds.
 func quarter() *PeriodDocument {
 	d := &PeriodDocument{
 		PeriodDocument: audit.PeriodDocument{
@@ -44,7 +44,7 @@ func quarter() *PeriodDocument {
 	return d
 }
 
-// textsOf are what the pages of a report of a period say, line by line.
+// textsOf returns the text of each page of a report of a period, line by line.
 func textsOf(d *PeriodDocument) (pages []string) {
 	r := &periodReport{PeriodDocument: d}
 	r.write()
@@ -62,13 +62,13 @@ func TestPeriodsAreSummedUpOnTheFirstPage(t *testing.T) {
 		"0.2 %, 10 failed", "1 not met, 1 not measured", "2 of 5000, drawn by the seed \"4711\"", "a checkpoint covers the period",
 	} {
 		if !strings.Contains(pages[0], want) {
-			t.Errorf("the first page does not say %q: %s", want, pages[0])
+			t.Errorf("the first page lacks %q: %s", want, pages[0])
 		}
 	}
 	rest := strings.Join(pages[1:], "\n")
 	for _, want := range []string{"CC8.1", "4945 of 5000 met, 3 exceptions, 52 failed", "log: met", "prod-eu #17", "the attestation is missing", "broke glass: an outage", "by Grace Hopper", "Ada Lovelace has no approval", "python3 recount.py"} {
 		if !strings.Contains(rest, want) {
-			t.Errorf("the other pages do not say %q: %s", want, rest)
+			t.Errorf("the other pages lack %q: %s", want, rest)
 		}
 	}
 }
@@ -79,12 +79,12 @@ func TestAnEmptyPeriodIsReportedInWords(t *testing.T) {
 	page := textsOf(d)[0]
 	for _, want := range []string{"0 deployments", "Nothing that this report looks for was found.", "unknown", "no checkpoint covers the period"} {
 		if !strings.Contains(page, want) {
-			t.Errorf("the first page does not say %q: %s", want, page)
+			t.Errorf("the first page lacks %q: %s", want, page)
 		}
 	}
 }
 
-// TestReportsOfPeriodsAreRendered writes them into the folder ATTESTRY_TEST_PDF if that is set, to be looked at.
+// TestReportsOfPeriodsAreRendered writes the reports into the folder ATTESTRY_TEST_PDF, if that is set, for inspection.
 func TestReportsOfPeriodsAreRendered(t *testing.T) {
 	long := quarter()
 	long.Period.Name, long.Sample.Seed = strings.Repeat("n", 255), strings.Repeat("seed\n", 1000)

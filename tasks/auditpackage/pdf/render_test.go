@@ -19,24 +19,23 @@ func layOut(d *Document) *report {
 	return r
 }
 
-// textOf is what the pages of a report say, line by line.
+// textOf returns the text of all pages of a report, line by line.
 func textOf(r *report) string {
 	var text strings.Builder
 	y := 0.0
 	for _, sheet := range r.sheets {
-		for _, one := range sheet.texts {
-			if one.y != y {
+		for _, placed := range sheet.texts {
+			if placed.y != y {
 				text.WriteByte('\n')
 			}
-			y = one.y
-			text.WriteString(one.text)
+			y = placed.y
+			text.WriteString(placed.text)
 		}
 	}
 	return text.String()
 }
 
-// TestReportsAreRendered writes the reports into the folder ATTESTRY_TEST_PDF if that is
-// set, to be looked at.
+// TestReportsAreRendered writes the reports into the folder ATTESTRY_TEST_PDF, if that is set, for inspection.
 func TestReportsAreRendered(t *testing.T) {
 	folder := os.Getenv("ATTESTRY_TEST_PDF")
 	for name, document := range documents {
@@ -59,8 +58,7 @@ func TestReportsAreRendered(t *testing.T) {
 	}
 }
 
-// TestRenderingIsDeterministic renders in two orders, so that nothing that one rendering
-// leaves behind changes the next.
+// TestRenderingIsDeterministic renders in two orders, so that a rendering that changes the next one fails the test.
 func TestRenderingIsDeterministic(t *testing.T) {
 	names := slices.Sorted(maps.Keys(documents))
 	before := map[string][]byte{}
@@ -73,14 +71,13 @@ func TestRenderingIsDeterministic(t *testing.T) {
 			if round == 0 {
 				before[name] = file
 			} else if !bytes.Equal(file, before[name]) {
-				t.Errorf("%s is rendered in another way", name)
+				t.Errorf("%s is rendered with other bytes", name)
 			}
 		}
 		slices.Reverse(names)
 	}
 }
 
-// TestNothingExceedsThePage measures every text.
 func TestNothingExceedsThePage(t *testing.T) {
 	const tolerance = 0.01
 	for name, document := range documents {
@@ -90,13 +87,13 @@ func TestNothingExceedsThePage(t *testing.T) {
 				t.Errorf("%d pages", len(r.sheets))
 			}
 			for page, sheet := range r.sheets {
-				for _, one := range sheet.texts {
-					if one.x < left-tolerance || one.x+one.width > right+tolerance {
-						t.Errorf("page %d: %q reaches from %.1f to %.1f", page+1, one.text, one.x, one.x+one.width)
+				for _, placed := range sheet.texts {
+					if placed.x < left-tolerance || placed.x+placed.width > right+tolerance {
+						t.Errorf("page %d: %q reaches from %.1f to %.1f", page+1, placed.text, placed.x, placed.x+placed.width)
 					}
-					inHead, inFoot := one.y < top-2, one.y > bottom
-					if isMargin := one.size == margin.size && one.color == margin.color; !isMargin && (inHead || inFoot) || one.y > pageHeight-8 {
-						t.Errorf("page %d: %q is at %.1f", page+1, one.text, one.y)
+					inHead, inFoot := placed.y < top-2, placed.y > bottom
+					if isMargin := placed.size == margin.size && placed.color == margin.color; !isMargin && (inHead || inFoot) || placed.y > pageHeight-8 {
+						t.Errorf("page %d: %q is at %.1f", page+1, placed.text, placed.y)
 					}
 				}
 				checkOverlap(t, page+1, sheet)
@@ -105,12 +102,11 @@ func TestNothingExceedsThePage(t *testing.T) {
 	}
 }
 
-// checkOverlap fails when texts on one baseline overlap, as those of neighbouring cells
-// would that are too wide.
+// checkOverlap fails if texts on one baseline overlap, like those of neighbouring cells that are too wide.
 func checkOverlap(t *testing.T, page int, s *sheet) {
 	byHeight := map[float64][]placedText{}
-	for _, one := range s.texts {
-		byHeight[one.y] = append(byHeight[one.y], one)
+	for _, placed := range s.texts {
+		byHeight[placed.y] = append(byHeight[placed.y], placed)
 	}
 	for _, texts := range byHeight {
 		slices.SortFunc(texts, func(a, b placedText) int { return int((a.x - b.x) * 1000) })
@@ -128,8 +124,8 @@ func TestColumnsFillThePage(t *testing.T) {
 		approvalColumns, commitColumns, pullRequestColumns, runningColumns, eventColumns, lostColumns,
 	} {
 		width := 0.0
-		for _, one := range columns {
-			width += one.width
+		for _, c := range columns {
+			width += c.width
 		}
 		if width != bodyWidth {
 			t.Errorf("%v are %v wide", columns, width)
@@ -137,7 +133,7 @@ func TestColumnsFillThePage(t *testing.T) {
 	}
 }
 
-func TestReportSaysWhatItIsAbout(t *testing.T) {
+func TestReportHasTheExpectedTexts(t *testing.T) {
 	for name, wanted := range map[string][]string{
 		"compliant": {"COMPLIANT", "All that the template requires was reported", "242 tests passed, 3 skipped",
 			"grace (APPROVED)", digest(1), digest(1002), "SHA256SUMS cdab8c75b9187834…", "No verdict was overridden.", "Control SDLC-07: Releases",
@@ -159,7 +155,7 @@ func TestReportSaysWhatItIsAbout(t *testing.T) {
 	}
 }
 
-// TestReportsAreBounded cuts what is listed, and says so.
+// TestReportsAreBounded checks that a report says how many attestations and events it leaves out.
 func TestReportsAreBounded(t *testing.T) {
 	d := manyAttestations(MaxAttestations - 6)
 	d.Recorded, d.NotCompliant = 2_063, 41

@@ -58,7 +58,7 @@ func fact(label string, paragraphs ...paragraph) row {
 	return row{cells: []cell{{{text: label, style: smallStrong}}, paragraphs}}
 }
 
-// textFact returns a fact with one text, which is omitted if it is "".
+// textFact appends a fact with one text, unless that is "".
 func textFact(rows []row, label, text string) []row {
 	if text == "" {
 		return rows

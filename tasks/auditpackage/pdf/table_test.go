@@ -20,20 +20,20 @@ func textRow(first, second string) row {
 	return row{cells: []cell{{{text: first, style: body}}, {{text: second, style: body}}}}
 }
 
-// pageTexts are the texts of each page.
+// pageTexts returns the texts of each page.
 func pageTexts(l *layout) []string {
 	var pages []string
 	for _, sheet := range l.sheets {
 		var texts []string
-		for _, one := range sheet.texts {
-			texts = append(texts, one.text)
+		for _, placed := range sheet.texts {
+			texts = append(texts, placed.text)
 		}
 		pages = append(pages, strings.Join(texts, "|"))
 	}
 	return pages
 }
 
-func TestTitlesAreRepeated(t *testing.T) {
+func TestColumnTitlesAreRepeated(t *testing.T) {
 	var rows []row
 	for i := range 100 {
 		rows = append(rows, textRow(fmt.Sprint("row ", i), "x"))
@@ -49,7 +49,7 @@ func TestTitlesAreRepeated(t *testing.T) {
 	}
 }
 
-func TestRowsAreNotParted(t *testing.T) {
+func TestRowsAreNotSplit(t *testing.T) {
 	tall := strings.TrimSuffix(strings.Repeat("line\n", 20), "\n") // two rows fit on a page
 	pages := pageTexts(layTable(textRow("a", tall), textRow("b", tall), textRow("c", tall), textRow("d", tall)))
 	if len(pages) != 2 {
@@ -62,7 +62,7 @@ func TestRowsAreNotParted(t *testing.T) {
 	}
 }
 
-func TestRowsLongerThanAPageAreParted(t *testing.T) {
+func TestRowsLongerThanAPageAreSplit(t *testing.T) {
 	pages := pageTexts(layTable(textRow("before", "x"), textRow("long", strings.Repeat("line\n", 110)), textRow("after", "x")))
 	all := strings.Join(pages, "|")
 	if len(pages) != 3 || strings.Count(all, "line") != 110 || !strings.Contains(pages[0], "before|x|long|line") || !strings.Contains(pages[2], "after") {
@@ -70,7 +70,7 @@ func TestRowsLongerThanAPageAreParted(t *testing.T) {
 	}
 }
 
-func TestGroupsGoOn(t *testing.T) {
+func TestGroupTitlesAreRepeated(t *testing.T) {
 	rows := []row{textRow("x", strings.Repeat("line\n", 54)), groupRow(paragraph{text: "group", style: strong})}
 	for i := range 90 {
 		rows = append(rows, textRow(fmt.Sprint("row ", i), "x"))
@@ -90,7 +90,7 @@ func TestGroupsGoOn(t *testing.T) {
 	}
 }
 
-func TestHeadingsStayWithWhatFollows(t *testing.T) {
+func TestHeadingsStayWithTheirContent(t *testing.T) {
 	l := new(layout)
 	l.newSheet()
 	for l.y < bottom-30 {

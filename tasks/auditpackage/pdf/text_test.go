@@ -9,8 +9,8 @@ import (
 
 func textOfLine(line []glyph) string {
 	var text strings.Builder
-	for _, one := range line {
-		text.WriteRune(one.char)
+	for _, g := range line {
+		text.WriteRune(g.char)
 	}
 	return text.String()
 }
@@ -45,8 +45,8 @@ func TestTextIsBrokenIntoLines(t *testing.T) {
 	}
 }
 
-// TestNoLineIsWider breaks texts at every width.
-func TestNoLineIsWider(t *testing.T) {
+// TestNoLineIsTooWide breaks texts at many widths.
+func TestNoLineIsTooWide(t *testing.T) {
 	for _, text := range []string{
 		strings.Repeat("W", 300), "https://example.com/a-b/c?d=e&f=g#h " + digest(1), "שלום עולם 12.5 (abc)", "😀😀 中文 текст\u0301\u0302 العربية",
 		strings.Repeat("ab ", 50), "   x   ", "\u0301\u0301\u0301abc",
@@ -69,7 +69,7 @@ func TestNoLineIsWider(t *testing.T) {
 	}
 }
 
-func TestWhatNoFontHasIsShownAsCodePoint(t *testing.T) {
+func TestCharactersWithoutAGlyphAreShownAsCodePoints(t *testing.T) {
 	for text, want := range map[string]string{
 		"a\x00b":           `a\u{0}b`,
 		"\u202e!":          `\u{202E}!`,
@@ -103,8 +103,8 @@ func TestRunsChangeWithTheFont(t *testing.T) {
 	}
 }
 
-// TestTextFromRightToLeft compares lines with how they stand from left to right.
-func TestTextFromRightToLeft(t *testing.T) {
+// TestRightToLeftTextIsReordered compares lines with their glyphs in the order from left to right.
+func TestRightToLeftTextIsReordered(t *testing.T) {
 	for text, want := range map[string]string{
 		"abc 12":             "abc 12",
 		"אבג":                "גבא",
@@ -124,7 +124,7 @@ func TestTextFromRightToLeft(t *testing.T) {
 		"١٢ א":               "א ١٢",
 	} {
 		if got := textOfLine(reorder(regular.glyphs(text))); got != want {
-			t.Errorf("%q stands as %q, want %q", text, got, want)
+			t.Errorf("%q is reordered to %q, want %q", text, got, want)
 		}
 	}
 }
@@ -158,7 +158,7 @@ func TestTextIsCutToAWidth(t *testing.T) {
 	}
 }
 
-// TestWidthsAreThoseOfFPDF compares the metrics with what fpdf reads from the same files.
+// TestWidthsAreThoseOfFPDF compares the metrics with those that fpdf reads from the same files.
 func TestWidthsAreThoseOfFPDF(t *testing.T) {
 	out := fpdf.New("P", "mm", "A4", "")
 	for f := range fonts {
@@ -186,13 +186,13 @@ func TestWidthsAreThoseOfFPDF(t *testing.T) {
 	}
 }
 
-// FuzzLines breaks any text into lines, which must fit and lose nothing but blanks.
+// FuzzLines breaks any text into lines, which must fit and may only lose blanks.
 func FuzzLines(f *testing.F) {
 	f.Add("abc אבג (12) العربية 中文", 5)
 	f.Add("\u0301\n-/ \xff\U0001F600", 0)
 	f.Fuzz(func(t *testing.T, text string, width int) {
 		glyphs := regular.glyphs(text)
-		most := 8000 + width&0xFFFF // the narrowest cells are wider, and all glyphs narrower
+		most := 8000 + width&0xFFFF // all cells are at least that wide, and all glyphs narrower
 		shown := 0
 		for _, line := range wrap(glyphs, most) {
 			if widthOf(line) > most {
@@ -200,16 +200,16 @@ func FuzzLines(f *testing.F) {
 			}
 			placed := runs(line)
 			total := 0
-			for _, one := range placed {
-				total += one.width
-				shown += len([]rune(one.text))
+			for _, run := range placed {
+				total += run.width
+				shown += len([]rune(run.text))
 			}
 			if total != widthOf(line) {
 				t.Fatalf("runs are %d wide instead of %d", total, widthOf(line))
 			}
 		}
-		for _, one := range glyphs {
-			if one.char == ' ' || one.char == '\n' {
+		for _, g := range glyphs {
+			if g.char == ' ' || g.char == '\n' {
 				shown++
 			}
 		}
