@@ -121,7 +121,7 @@ func (a *Assembler) renew(ctx context.Context, id, holder string) error {
 	return nil
 }
 
-// assemble stores the package of the facts as they are now, and its report.
+// assemble stores the package of the current facts and its report. After an error tasks/orphans deletes what was stored.
 func (a *Assembler) assemble(ctx context.Context, assembly *audit.Assembly) (audit.Assembled, error) {
 	if assembly.Kind == audit.OfPeriod {
 		return a.assembleBundle(ctx, assembly)
@@ -157,7 +157,7 @@ func (a *Assembler) assemble(ctx context.Context, assembly *audit.Assembly) (aud
 	}
 	assembled.Lost, assembled.At = len(d.lost), evidence.Seconds(a.Clock())
 	if err := a.storeReport(ctx, &assembled, assembly, report); err != nil {
-		return audit.Assembled{}, errors.Join(err, a.discard(ctx, assembly.ID, &assembled))
+		return audit.Assembled{}, err
 	}
 	return assembled, nil
 }
@@ -179,14 +179,6 @@ func (a *Assembler) storeReport(ctx context.Context, assembled *audit.Assembled,
 		}
 	}
 	return a.store.Retention.Keep(ctx, assembly.OrgName, assembled.Archive.Object)
-}
-
-// discard marks the objects of an incomplete package for deletion.
-func (a *Assembler) discard(ctx context.Context, id string, unused *audit.Assembled) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), job.Assemble.Lease)
-	defer cancel()
-	_, err := a.store.Assemblies.Update(ctx, id, func(assembly *audit.Assembly) { assembly.Discard(unused, unused.At) })
-	return err
 }
 
 func newStored(object storage.Object) audit.Stored {
