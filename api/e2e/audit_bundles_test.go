@@ -316,8 +316,8 @@ func TestBundleNeedsAPeriodThatHasEnded(t *testing.T) {
 	}
 	s.clock.advance(31 * 24 * time.Hour)
 	s.want(http.StatusOK, http.MethodPost, path, nil)
-	if members := unpack(t, s.bundle("size=2&seed=1")); members == "" {
-		t.Error("there is no bundle")
+	if _, err := os.Stat(filepath.Join(unpack(t, s.bundle("size=2&seed=1")), audit.ChecksumsPath)); err != nil {
+		t.Error(err)
 	}
 	s.want(http.StatusBadRequest, http.MethodPost, s.auditsPath()+"/q3/bundle?size=500", nil)
 	s.want(http.StatusBadRequest, http.MethodPost, s.auditsPath()+"/q3/bundle", nil)

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -149,7 +150,7 @@ func TestBuildStatisticsListTimesOldestFirst(t *testing.T) {
 			if lookup(t, got, "count") != float64(want) || len(series) != want {
 				t.Errorf("got %s, want %d", asJSON(got), want)
 			}
-			if !slices.IsSortedFunc(series, func(a, b any) int { return int(a.(float64) - b.(float64)) }) {
+			if !slices.IsSortedFunc(series, func(a, b any) int { return cmp.Compare(a.(float64), b.(float64)) }) {
 				t.Errorf("built at %v", series)
 			}
 		})

@@ -34,7 +34,7 @@ func (s *service) deliveries(action int) []shownDelivery {
 	var page struct {
 		Data []shownDelivery `json:"data"`
 	}
-	s.want(http.StatusOK, http.MethodGet, fmt.Sprintf("%s/%d/deliveries?limit=100", s.orgActionsPath(), action), nil).decode(s.t, &page)
+	s.want(http.StatusOK, http.MethodGet, fmt.Sprintf("%s/%d/deliveries?per_page=100", s.orgActionsPath(), action), nil).decode(s.t, &page)
 	return page.Data
 }
 

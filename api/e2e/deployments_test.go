@@ -628,6 +628,9 @@ func TestStatisticsOfARepositoryAreGroupedByEnvironment(t *testing.T) {
 	moments, leads := lookup(t, prod, "deployed_at").([]any), lookup(t, prod, "lead_time_seconds").([]any)
 	listed := lookup(t, s.read("/repos/"+s.org+"/"+s.repoID(s.org, "1")+"/deployments?env=prod"), "deployments").([]any)
 	slices.Reverse(listed)
+	if len(listed) == 0 || len(listed) != len(moments) {
+		t.Fatalf("%d deployments, %d moments", len(listed), len(moments))
+	}
 	for i, deployment := range listed {
 		if lookup(t, deployment, "deployed_at") != moments[i] || lookup(t, deployment, "lead_time_seconds") != leads[i] {
 			t.Errorf("moment %d: %v after %v, listed %s", i, moments[i], leads[i], asJSON(deployment))

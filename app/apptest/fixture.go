@@ -42,14 +42,13 @@ func NewFixture(t *testing.T) *Fixture {
 	return s
 }
 
-// Restart gives the scene a new process, which dies at its n-th write, before or
-// after it; 0 means that it lives on.
+// Restart gives the fixture a new process, which dies before or after its n-th write, or never if write is 0.
 func (s *Fixture) Restart(write int, after bool) {
 	s.Docs = storagetest.NewFaultInjector(s.Db, storagetest.DieAtWrite(write, after))
 	s.Store = app.NewStore(s.Docs, s.Objs, time.Now, slog.New(slog.NewTextHandler(io.Discard, nil)))
 }
 
-// PutFlow stores a flow and returns its id, and whether it was created.
+// PutFlow stores a flow, and returns its id and whether it was created.
 func (s *Fixture) PutFlow(org, name string) (string, bool, error) {
 	created, flow, err := s.Flows.Put(context.Background(), evidence.Flow{
 		ID: evidence.NewID(), Org: org, Name: name, Description: "of " + name, Visibility: evidence.PrivateFlow,

@@ -12,7 +12,7 @@ import (
 	"attestry/storage"
 )
 
-// Names are all names that the tests give.
+// Names are all names that the tests use.
 var Names = []string{"one", "two", "three"}
 
 // NamedThing is an entry of a list of things that can be renamed.
@@ -31,7 +31,7 @@ type NamedThings struct {
 	List func(s *Fixture, org string) ([]NamedThing, error)
 }
 
-// NameChange is a change of names, and what they are before and after it.
+// NameChange is a change of names, with the steps before it.
 type NameChange struct {
 	Before []func(s *Fixture, org string) error
 	Change func(s *Fixture, org string) error
@@ -39,12 +39,12 @@ type NameChange struct {
 	Want string
 }
 
-// Summary lists the things in the order they were made and, in brackets, where other
-// names lead. It fails unless each thing has exactly the name that leads to it.
+// Summary lists the things in the order they were made and, in brackets, the things to which their former names lead.
+// It fails the test unless the name of each thing leads to it.
 func (k NamedThings) Summary(s *Fixture, org string) string {
 	s.T.Helper()
 	leads := map[string]string{}
-	// Twice, as meeting one name may finish what concerns another.
+	// Resolve each name twice: to resolve one may complete an interrupted change of another.
 	for _, name := range slices.Concat(Names, Names) {
 		id, err := k.Resolve(s, org, name)
 		if err != nil && !errors.Is(err, storage.ErrNotFound) {
@@ -75,7 +75,7 @@ func (k NamedThings) Summary(s *Fixture, org string) string {
 	return strings.Join(parts, " ")
 }
 
-// changes are the changes that can be made to things of any kind.
+// changes are changes that can be made to things of any kind.
 func (k NamedThings) changes() map[string]NameChange {
 	type step = func(s *Fixture, org string) error
 	put := func(name string) step {
@@ -102,8 +102,8 @@ func (k NamedThings) changes() map[string]NameChange {
 	}
 }
 
-// SurviveCrashes does each change, and more of them, in a process that dies at its first
-// write, its second, and so on, and then again in one that lives.
+// SurviveCrashes does each of the changes, and those in more, in a process that dies at its first write, its second, and
+// so on, and repeats it in another process.
 func (k NamedThings) SurviveCrashes(t *testing.T, more map[string]NameChange) {
 	changes := k.changes()
 	for name, change := range more {
@@ -122,16 +122,15 @@ func (k NamedThings) SurviveCrashes(t *testing.T, more map[string]NameChange) {
 					}
 				}
 				if !died && n < 3 {
-					t.Errorf("the change took %d writes", n-1)
+					t.Errorf("the change took only %d writes", n-1)
 				}
 			}
 		})
 	}
 }
 
-// crash does a change in a process that dies at its n-th write, before or after it, and
-// repeats the change, with or without a look at the names between. It tells whether the
-// process died.
+// crash does a change in a process that dies before or after its n-th write, and repeats it. If look is true, it resolves
+// the names in between. It reports whether the process died.
 func (k NamedThings) crash(s *Fixture, org string, c NameChange, n int, after, look bool) (died bool) {
 	s.T.Helper()
 	s.Restart(0, false)
@@ -148,7 +147,7 @@ func (k NamedThings) crash(s *Fixture, org string, c NameChange, n int, after, l
 	if look {
 		k.Summary(s, org)
 	}
-	// An archiving that has got far enough is not found any more.
+	// What is archived already is not found again.
 	if err := c.Change(s, org); err != nil && (!errors.Is(err, storage.ErrArchived) || c.Want != "") {
 		s.T.Errorf("%s: repeated: %v", org, err)
 	}
@@ -158,7 +157,7 @@ func (k NamedThings) crash(s *Fixture, org string, c NameChange, n int, after, l
 	return died
 }
 
-// SurviveChangesAtOnce changes names from many goroutines at the same time.
+// SurviveChangesAtOnce changes names in many goroutines at once.
 func (k NamedThings) SurviveChangesAtOnce(t *testing.T) {
 	s := NewFixture(t)
 	var group sync.WaitGroup
@@ -188,8 +187,8 @@ func (k NamedThings) SurviveChangesAtOnce(t *testing.T) {
 	k.Summary(s, "acme")
 }
 
-// PutAfterBrokenOffRenaming puts the old name of a thing whose renaming broke off: that
-// changes the thing, which still has the name, or makes a new one.
+// PutAfterBrokenOffRenaming puts the old name of a thing whose renaming was interrupted. That changes the thing if it
+// still has the name, or else makes a new one.
 func (k NamedThings) PutAfterBrokenOffRenaming(t *testing.T) {
 	for n := 1; n <= 4; n++ {
 		s := NewFixture(t)

@@ -28,10 +28,10 @@ func QueryBatches[T any](t *testing.T, list *storage.Batches[T], maxBytes int) [
 		batches = append(batches, batch)
 	}
 	if batch, err := list.Next(t.Context(), maxBytes); len(batch) > 0 || err != nil {
-		t.Errorf("behind the end are %d documents, %v", len(batch), err)
+		t.Errorf("after the end there are %d documents, %v", len(batch), err)
 	}
 	return batches
 }
 
-// WholeBatch is more than any list of these tests has.
+// WholeBatch is larger than any list in the tests, in bytes.
 const WholeBatch = 1 << 30

@@ -9,7 +9,7 @@ import (
 	"attestry/storage"
 )
 
-// ArtifactRecord is a report with the fields that look-ups go by.
+// ArtifactRecord returns a report with the fields of the indexes.
 func ArtifactRecord(flow, trail, fingerprint, commit string, at float64) evidence.ArtifactRecord {
 	return evidence.ArtifactRecord{
 		ID: evidence.NewID(), Org: "org", Flow: flow, Trail: trail, Name: "app", Fingerprint: fingerprint,
@@ -17,7 +17,7 @@ func ArtifactRecord(flow, trail, fingerprint, commit string, at float64) evidenc
 	}
 }
 
-// PutArtifacts stores records as the recorder would, without all that follows.
+// PutArtifacts stores records without updating trails and slots as the recorder does.
 func PutArtifacts(t *testing.T, store *app.Store, records ...evidence.ArtifactRecord) {
 	t.Helper()
 	insert(t, store, store.Artifacts.Collection, records)
@@ -35,18 +35,17 @@ func insert[T any](t *testing.T, store *app.Store, collection storage.Collection
 	}
 }
 
-// Sha makes hex digits that begin as given, filled up to a length.
+// Sha pads hex digits with zeros to a length.
 func Sha(start string, length int) string { return start + strings.Repeat("0", length-len(start)) }
 
-// AttestationRecord is a record with the fields that look-ups go by; its name is
-// its id too.
+// AttestationRecord returns a record with the fields of the indexes. Its id consists of its name and flow.
 func AttestationRecord(name, flow, kind string, compliant bool, at float64) evidence.Attestation {
 	return evidence.Attestation{
 		ID: name + "-" + flow, Org: "org", Flow: flow, Trail: "t", Name: name, Type: kind, Compliant: compliant, CreatedAt: at,
 	}
 }
 
-// PutAttestations stores records as the recorder would, without all that follows.
+// PutAttestations stores records without updating trails and slots as the recorder does.
 func PutAttestations(t *testing.T, store *app.Store, records ...evidence.Attestation) {
 	t.Helper()
 	insert(t, store, store.Attestations.Collection, records)

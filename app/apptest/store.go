@@ -13,7 +13,7 @@ import (
 	"attestry/storage/storagetest"
 )
 
-// NewStore is a store on the embedded engines.
+// NewStore opens a store on the embedded engines, with a counter of its commands and its clock.
 func NewStore(t *testing.T) (*app.Store, *storagetest.CountingDocuments, *evidencetest.Clock) {
 	t.Helper()
 	folder := t.TempDir()
@@ -22,8 +22,8 @@ func NewStore(t *testing.T) (*app.Store, *storagetest.CountingDocuments, *eviden
 	if err != nil {
 		t.Fatal(err)
 	}
-	docs, hands := storagetest.NewCountingDocuments(db), evidencetest.NewClock(time.Unix(1_800_000_000, 0))
-	store := app.NewStore(docs, objects, hands.Now, slog.New(slog.DiscardHandler))
+	docs, clock := storagetest.NewCountingDocuments(db), evidencetest.NewClock(time.Unix(1_800_000_000, 0))
+	store := app.NewStore(docs, objects, clock.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(store.Tenancy.Close)
-	return store, docs, hands
+	return store, docs, clock
 }

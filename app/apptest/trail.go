@@ -9,7 +9,7 @@ import (
 	"attestry/evidence"
 )
 
-// trailTemplate asks for an attestation of the trail, and for one of its artifact web.
+// trailTemplate requires an attestation of the trail and one of its artifact web.
 const trailTemplate = `
 version: 1
 trail:
@@ -21,7 +21,7 @@ trail:
         - {name: test, type: generic}
 `
 
-// PutTemplatedFlow stores a flow whose template asks for what RecordTrail records.
+// PutTemplatedFlow stores a flow whose template requires what RecordTrail records.
 func PutTemplatedFlow(ctx context.Context, store *app.Store, org, name string) (evidence.Flow, error) {
 	id, err := store.Templates.Put(ctx, org, []byte(trailTemplate))
 	if err != nil {

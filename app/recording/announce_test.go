@@ -12,7 +12,7 @@ import (
 	"attestry/storage/environments"
 )
 
-// announceFixture is a flow with an artifact that runs in some environments.
+// announceFixture has a flow with an artifact that runs in some environments.
 type announceFixture struct {
 	*apptest.Fixture
 	n int
@@ -52,50 +52,50 @@ func (s *announceFixture) attest() {
 	}, nil))
 }
 
-func (s *announceFixture) token(environment string) string {
+func (s *announceFixture) generation(environment string) string {
 	s.T.Helper()
-	token, err := s.Generations.Get(s.T.Context(), "org", environment)
+	generation, err := s.Generations.Get(s.T.Context(), "org", environment)
 	s.Must(err)
-	return token
+	return generation
 }
 
-func TestAttestationMovesTheTokensOfTheEnvironmentsInWhichTheArtifactRuns(t *testing.T) {
+func TestAttestationChangesTheGenerationsOfItsEnvironments(t *testing.T) {
 	for _, running := range []int{0, 1, 3, 100, 101} {
 		t.Run(fmt.Sprint(running, " environments"), func(t *testing.T) {
 			s := newAnnounceFixture(t, running)
 			before := map[string]string{}
 			for i := range running {
-				before[fmt.Sprint("env-", i)] = s.token(fmt.Sprint("env-", i))
+				before[fmt.Sprint("env-", i)] = s.generation(fmt.Sprint("env-", i))
 			}
 			s.attest()
-			for environment, token := range before {
-				if s.token(environment) == token {
-					t.Errorf("the token of %s has not moved", environment)
+			for environment, generation := range before {
+				if s.generation(environment) == generation {
+					t.Errorf("the generation of %s has not changed", environment)
 				}
 			}
-			if other := s.token("another"); (other != "") != (running > 100) {
-				t.Errorf("the token of an environment without the artifact is %q", other)
+			if other := s.generation("another"); (other != "") != (running > 100) {
+				t.Errorf("the generation of an environment without the artifact is %q", other)
 			}
 		})
 	}
 }
 
-func TestAttestationSeesWhatRunsSinceItLookedLast(t *testing.T) {
+func TestAttestationFindsArtifactsThatStartedSinceTheLast(t *testing.T) {
 	s := newAnnounceFixture(t, 0)
-	s.attest() // which remembers that the artifact runs nowhere
-	if token := s.token("prod"); token != "" {
-		t.Fatalf("the token is %q, though nothing runs", token)
+	s.attest() // caches that the artifact runs nowhere
+	if generation := s.generation("prod"); generation != "" {
+		t.Fatalf("the generation is %q, though nothing runs", generation)
 	}
 	s.run("prod")
 	s.attest()
-	if s.token("prod") == "" {
-		t.Error("the token has not moved")
+	if s.generation("prod") == "" {
+		t.Error("the generation has not changed")
 	}
 }
 
-// TestTrailThatRunsInMorePlacesThanAreReadMovesTheTokensOfAll has entries of so many artifacts in a few
-// environments that the last environment is not among those that are read.
-func TestTrailThatRunsInMorePlacesThanAreReadMovesTheTokensOfAll(t *testing.T) {
+// TestTrailThatRunsInTooManyPlacesChangesAllGenerations has so many running artifacts that the entry of the last
+// environment is not read.
+func TestTrailThatRunsInTooManyPlacesChangesAllGenerations(t *testing.T) {
 	s := newAnnounceFixture(t, 0)
 	const artifacts = 11
 	entries := []environments.Running{{Org: "org", Environment: "last", Fingerprint: apptest.Sha("b", 64), Since: 1}}
@@ -115,10 +115,10 @@ func TestTrailThatRunsInMorePlacesThanAreReadMovesTheTokensOfAll(t *testing.T) {
 	s.Must(err)
 	template, err := s.Templates.Put(t.Context(), "org", []byte("version: 1\ntrail:\n  attestations:\n  - name: x\n    type: generic\n"))
 	s.Must(err)
-	before := s.token("last")
+	before := s.generation("last")
 	_, err = s.Recorder.Begin(t.Context(), s.scope(), flow.ID, evidence.TrailChange{Template: template}, nil)
 	s.Must(err)
-	if s.token("last") == before {
-		t.Error("the token of the last environment has not moved")
+	if s.generation("last") == before {
+		t.Error("the generation of the last environment has not changed")
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"attestry/storage/storagetest"
 )
 
-// approvalFixture is a flow to which an artifact was reported.
+// approvalFixture has a flow with an artifact, and returns a pending approval of the artifact.
 func approvalFixture(t *testing.T) (*apptest.Fixture, approval.Approval) {
 	t.Helper()
 	s := apptest.NewFixture(t)
@@ -35,7 +35,7 @@ func wantApprovalEvents(t *testing.T, s *apptest.Fixture, flow string, numbers .
 		if data, ok := event.Data.(*evidence.ApprovalData); ok {
 			got = append(got, data.Number)
 			if i > 0 && event.Time <= events[i-1].Time {
-				t.Errorf("event %d is not later than the one before", i)
+				t.Errorf("event %d is not later than the previous one", i)
 			}
 		}
 	}
@@ -50,7 +50,7 @@ func wantApprovalEvents(t *testing.T, s *apptest.Fixture, flow string, numbers .
 	}
 }
 
-func TestAnApprovalIsAnEventOfTheTrail(t *testing.T) {
+func TestApprovalIsAnEventOfTheTrail(t *testing.T) {
 	s, fresh := approvalFixture(t)
 	for range 2 {
 		s.Must(s.Recorder.Approve(t.Context(), fresh))
@@ -58,9 +58,9 @@ func TestAnApprovalIsAnEventOfTheTrail(t *testing.T) {
 	wantApprovalEvents(t, s, fresh.Flow, 1, 2)
 }
 
-func TestTheReconcilerTellsTheTrailOfAnApproval(t *testing.T) {
+func TestReconcilerAddsTheMissingEventOfAnApproval(t *testing.T) {
 	s, fresh := approvalFixture(t)
-	s.Restart(1, true) // it dies once the approval is stored
+	s.Restart(1, true) // the process dies once the approval is stored
 	if err := s.Recorder.Approve(t.Context(), fresh); !errors.Is(err, storagetest.ErrKilled) {
 		t.Fatalf("got %v", err)
 	}

@@ -22,18 +22,17 @@ import (
 	"attestry/storage/storagetest"
 )
 
-// clockFixture is a flow in which one thing after the other is recorded, by clocks that do
-// not agree.
+// clockFixture has a flow in which processes whose clocks disagree record one fact after the other.
 type clockFixture struct {
 	*apptest.Fixture
 	flow string
-	// stores are the processes, which take turns; clock is the time of a turn.
+	// stores are those of the processes, which take turns. clock returns the time of a turn, in Unix seconds.
 	stores []*app.Store
 	clock  func(turn int) float64
 	turn   int
 }
 
-// disagreeing are clocks by which later turns are not always later.
+// disagreeing has clocks by which a later turn may have an earlier time.
 var disagreeing = map[string]struct {
 	processes int
 	clock     func(turn int) float64
@@ -63,7 +62,7 @@ func newClockFixture(t *testing.T, processes int, clock func(int) float64) *cloc
 	return s
 }
 
-// next is the process whose turn it is, and what its clock says.
+// next begins a turn. It returns the store of its process, and a scope with its time.
 func (s *clockFixture) next(flow, trail string) (*app.Store, recording.Scope) {
 	store, at := s.stores[s.turn%len(s.stores)], s.clock(s.turn)
 	s.turn++
@@ -77,7 +76,7 @@ func (s *clockFixture) begin(trail string, change evidence.TrailChange) {
 	s.Must(err)
 }
 
-// attest attests x, of the trail unless complete changes that, and returns the id.
+// attest attests x of the trail, unless complete changes that, and returns the id.
 func (s *clockFixture) attest(trail string, compliant bool, complete func(*evidence.Attestation)) string {
 	s.T.Helper()
 	store, scope := s.next("flow", trail)
@@ -95,11 +94,11 @@ func (s *clockFixture) attest(trail string, compliant bool, complete func(*evide
 	return a.ID
 }
 
-// report reports an artifact under the name app and returns the record's id.
+// report reports an artifact under the name app, and returns the id of its record.
 func (s *clockFixture) report(flow, trail, fingerprint string) string {
 	s.T.Helper()
 	store, scope := s.next(flow, trail)
-	id := fmt.Sprint("r", 900-s.turn) // by id, later ones would come first
+	id := fmt.Sprint("r", 900-s.turn) // later records have smaller ids
 	s.Must(store.Recorder.Report(s.T.Context(), scope, evidence.ArtifactRecord{
 		ID: id, Org: "org", Trail: trail, Name: "app", Fingerprint: fingerprint, Filename: "app", CreatedAt: scope.At,
 		Commit: &evidence.GitCommit{Branch: new("main")},
@@ -107,7 +106,7 @@ func (s *clockFixture) report(flow, trail, fingerprint string) string {
 	return id
 }
 
-// counts checks the status of a trail, and which attestation of x counts in it, or in its
+// counts checks the status of a trail, and that the attestation of an id counts in it or, unless ofTrail, in its
 // artifact app.
 func (s *clockFixture) counts(trail string, status evidence.Status, id string, ofTrail bool) {
 	s.T.Helper()
@@ -129,8 +128,8 @@ func byFingerprint(a *evidence.Attestation) { a.Fingerprint = apptest.Sha("1", 6
 func byName(a *evidence.Attestation)        { a.Targets = []string{"app"} }
 func override(a *evidence.Attestation)      { a.Override = &evidence.Override{Reason: "because"} }
 
-// whatCounts are stories in which what is recorded last must count.
-var whatCounts = map[string]func(s *clockFixture){
+// stories record facts of which the last one must count.
+var stories = map[string]func(s *clockFixture){
 	"of the trail": func(s *clockFixture) {
 		s.counts("t", evidence.Compliant, s.attest("t", true, nil), true)
 		s.counts("t", evidence.NonCompliant, s.attest("t", false, nil), true)
@@ -171,7 +170,7 @@ var whatCounts = map[string]func(s *clockFixture){
 			}
 		}
 	},
-	"reports of a fingerprint in the trails of a flow": func(s *clockFixture) {
+	"reports of a fingerprint in trails of a flow": func(s *clockFixture) {
 		first := ""
 		for _, trail := range []string{"t", "u", "t", "v", "u"} {
 			id := s.report("flow", trail, apptest.Sha("1", 64))
@@ -230,7 +229,7 @@ var whatCounts = map[string]func(s *clockFixture){
 			}
 		}
 	},
-	"artifacts of trails that are begun one after the other": func(s *clockFixture) {
+	"artifacts of new trails": func(s *clockFixture) {
 		for _, name := range []string{"t", "u", "v", "w"} {
 			id := s.report("flow", name, apptest.Sha(fmt.Sprint(s.turn), 64))
 			newest, err := s.Artifacts.LatestOfFlow(s.T.Context(), "org", s.flow, "")
@@ -240,7 +239,7 @@ var whatCounts = map[string]func(s *clockFixture){
 			}
 		}
 	},
-	"artifacts of trails that are there, in turns": func(s *clockFixture) {
+	"artifacts of existing trails, in turn": func(s *clockFixture) {
 		s.begin("t", evidence.TrailChange{})
 		s.begin("u", evidence.TrailChange{})
 		for _, name := range []string{"t", "u", "t", "u", "t"} {
@@ -271,7 +270,7 @@ var whatCounts = map[string]func(s *clockFixture){
 		for i, event := range events {
 			got = append(got, event.Type)
 			if i > 0 && event.Time <= events[i-1].Time {
-				s.T.Errorf("event %d is of %.7f, the one before of %.7f", i, event.Time, events[i-1].Time)
+				s.T.Errorf("event %d is of %.7f, the previous one of %.7f", i, event.Time, events[i-1].Time)
 			}
 		}
 		want := "trail_reported trail_attestation_reported trail_updated artifact_creation_reported trail_updated artifact_attestation_reported"
@@ -281,7 +280,7 @@ var whatCounts = map[string]func(s *clockFixture){
 	},
 }
 
-// origins are where a fingerprint is known from, and the record of its build.
+// origins returns the origins of a fingerprint, and the record of its build.
 func (s *clockFixture) origins(fingerprint string) ([]evidence.Origin, string) {
 	s.T.Helper()
 	found, err := s.Provenances.GetMany(s.T.Context(), "org", []string{fingerprint})
@@ -289,7 +288,7 @@ func (s *clockFixture) origins(fingerprint string) ([]evidence.Origin, string) {
 	return found[0].Origins(), found[0].Build.Record
 }
 
-// decision is what was decided last, by the id of the document.
+// decision returns the latest decision, by the id of its document.
 func (s *clockFixture) decision(id string) evidence.Entry {
 	s.T.Helper()
 	schemas := app.Schemas()
@@ -301,18 +300,18 @@ func (s *clockFixture) decision(id string) evidence.Entry {
 	return decision.Entry
 }
 
-func TestWhatIsRecordedLaterCountsWhateverTheClocksSay(t *testing.T) {
+func TestLaterRecordsCountWhateverTheClocksShow(t *testing.T) {
 	for clocks, c := range disagreeing {
-		for name, story := range whatCounts {
+		for name, story := range stories {
 			t.Run(clocks+"/"+name, func(t *testing.T) { story(newClockFixture(t, c.processes, c.clock)) })
 		}
 	}
 }
 
-// stuckTrails is an engine that cannot change trails.
+// stuckTrails is an engine that fails to change trails.
 type stuckTrails struct{ storage.Documents }
 
-// Write does what comes before a change of a trail.
+// Write does the writes before the first change of a trail.
 func (d stuckTrails) Write(ctx context.Context, writes ...storage.Write) error {
 	for i, write := range writes {
 		if write.Schema.Name == "trails" && write.Kind == storage.WriteReplace {
@@ -322,9 +321,9 @@ func (d stuckTrails) Write(ctx context.Context, writes ...storage.Write) error {
 	return d.Documents.Write(ctx, writes...)
 }
 
-// TestOverrideIsLaterThanWhatItsTrailDoesNotReflect overrides, by a clock that is an hour
-// behind, an attestation whose process was killed before it changed the trail.
-func TestOverrideIsLaterThanWhatItsTrailDoesNotReflect(t *testing.T) {
+// TestOverrideIsLaterThanUnreflectedAttestations overrides, by a clock that is an hour behind, an attestation whose
+// process was killed before it changed the trail.
+func TestOverrideIsLaterThanUnreflectedAttestations(t *testing.T) {
 	s := newClockFixture(t, 2, func(turn int) float64 { return []float64{1000, 1001, 10_000, 6400}[turn] })
 	s.report("flow", "t", apptest.Sha("1", 64))
 	s.attest("t", true, byName)
@@ -335,37 +334,36 @@ func TestOverrideIsLaterThanWhatItsTrailDoesNotReflect(t *testing.T) {
 		ID: "original", Org: "org", Trail: "t", Name: "x", Type: evidence.TypeGeneric, Targets: []string{"app"}, CreatedAt: scope.At,
 	}
 	if err := killed.Recorder.Attest(t.Context(), scope, original, nil); !errors.Is(err, storagetest.ErrKilled) {
-		t.Fatalf("the process lives: %v", err)
+		t.Fatalf("got %v, want ErrKilled", err)
 	}
 	id := s.attest("t", true, func(a *evidence.Attestation) { byName(a); override(a) })
 	s.counts("t", evidence.Compliant, id, false)
 	made, err := s.Attestations.Get(t.Context(), "org", id)
 	s.Must(err)
 	if made.Override.Original != original.ID {
-		t.Errorf("it overrides %s", made.Override.Original)
+		t.Errorf("the override has the original %s", made.Override.Original)
 	}
 }
 
-// TestReconcilerLooksAtWhatIsNew has the reconciler look again and again: a fact is
-// looked at a few times, and then no more.
-func TestReconcilerLooksAtWhatIsNew(t *testing.T) {
+// TestReconcilerReadsEachFactAFewTimes repeats passes of the reconciler until one reads no facts.
+func TestReconcilerReadsEachFactAFewTimes(t *testing.T) {
 	s := newClockFixture(t, 1, func(turn int) float64 { return 10_000 + float64(turn) })
 	for range 10 {
 		s.attest("t", true, nil)
 	}
-	looks := 0
-	for ; ; looks++ {
+	passes := 0
+	for ; ; passes++ {
 		before := s.Docs.Commands.Load()
 		if applied, err := s.Recorder.Reconcile(t.Context(), "org", 20_000); err != nil || applied != 0 {
 			t.Fatalf("applied %d: %v", applied, err)
 		}
-		if took := s.Docs.Commands.Load() - before; took == 4 { // the mark, and no facts of any of three kinds
+		if took := s.Docs.Commands.Load() - before; took == 4 { // the mark, and no facts of three kinds
 			break
-		} else if looks > 10 {
-			t.Fatalf("look %d still takes %d commands", looks, took)
+		} else if passes > 10 {
+			t.Fatalf("pass %d still takes %d commands", passes, took)
 		}
 	}
-	if looks != 4 {
-		t.Errorf("it looked %d times at the same facts", looks)
+	if passes != 4 {
+		t.Errorf("%d passes read the same facts", passes)
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"attestry/storage"
 )
 
-// gate is an engine whose first batch waits until it is opened.
+// gate is an engine whose first batch waits until open is closed.
 type gate struct {
 	storage.Documents
 	batches       atomic.Int64
@@ -47,7 +47,7 @@ func attestation(name string) evidence.Attestation {
 	}
 }
 
-func TestAttestationsOfATrailThatMeetAreWrittenWithOneBatch(t *testing.T) {
+func TestWaitingAttestationsOfATrailAreWrittenWithOneBatch(t *testing.T) {
 	const clients = 20
 	s := newAnnounceFixture(t, 0)
 	docs := &gate{Documents: s.Db, reached: make(chan struct{}), open: make(chan struct{})}
@@ -69,7 +69,7 @@ func TestAttestationsOfATrailThatMeetAreWrittenWithOneBatch(t *testing.T) {
 	close(docs.open)
 	done.Wait()
 	if n := docs.batches.Load(); n != 2 {
-		t.Errorf("%d batches for one attestation and %d that waited for it", n, clients)
+		t.Errorf("%d batches for one attestation and %d that waited", n, clients)
 	}
 	slots, err := s.Slots.OfTrail(t.Context(), s.trailKey(), []string{"app"})
 	s.Must(err)
@@ -85,15 +85,15 @@ func (s *announceFixture) trailKey() string {
 	return evidence.TrailKey(ref.ID, "t")
 }
 
-// TestARefusalCountsOnlyByTheTrailAsItIs attests, by a process that remembers the trail, an
-// artifact that another process has reported since.
-func TestARefusalCountsOnlyByTheTrailAsItIs(t *testing.T) {
+// TestRefusalByTheCachedTrailIsCheckedAgain attests an artifact that another process has reported since this process
+// cached the trail.
+func TestRefusalByTheCachedTrailIsCheckedAgain(t *testing.T) {
 	s := newAnnounceFixture(t, 0)
 	s.attest()
 	later := attestation("x")
 	later.Fingerprint = apptest.Sha("2", 64)
 	if err := s.Recorder.Attest(t.Context(), s.scope(), later, nil); evidence.CodeOf(err) != evidence.NotFound {
-		t.Fatalf("an artifact that nobody has reported was attested: %v", err)
+		t.Fatalf("attested an artifact that was not reported: got %v", err)
 	}
 	s.Must(s.process(s.Db).Recorder.Report(t.Context(), s.scope(), evidence.ArtifactRecord{
 		ID: evidence.NewID(), Org: "org", Trail: "t", Name: "app", Fingerprint: later.Fingerprint, CreatedAt: 3000,
@@ -101,8 +101,8 @@ func TestARefusalCountsOnlyByTheTrailAsItIs(t *testing.T) {
 	s.Must(s.Recorder.Attest(t.Context(), s.scope(), later, nil))
 }
 
-// TestOneOfSeveralAttestationsIsRefusedAlone has one that is not possible wait among others.
-func TestOneOfSeveralAttestationsIsRefusedAlone(t *testing.T) {
+// TestRefusedAttestationDoesNotAffectOthers has an attestation of an unknown artifact wait among others.
+func TestRefusedAttestationDoesNotAffectOthers(t *testing.T) {
 	s := newAnnounceFixture(t, 0)
 	docs := &gate{Documents: s.Db, reached: make(chan struct{}), open: make(chan struct{})}
 	recorder := s.process(docs).Recorder
@@ -132,13 +132,13 @@ func waitFor(t *testing.T, condition func() bool) {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); !condition(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("it did not happen within 10 s")
+			t.Fatal("the condition was not met within 10 s")
 		}
 	}
 }
 
-// TestPanickingChangesLeaveNoTrace has changes that panic among others which are written together.
-func TestPanickingChangesLeaveNoTrace(t *testing.T) {
+// TestPanickingChangesHaveNoEffect has changes that panic among others that are written with the same batch.
+func TestPanickingChangesHaveNoEffect(t *testing.T) {
 	const clients = 20
 	s := newAnnounceFixture(t, 0)
 	docs := &gate{Documents: s.Db, reached: make(chan struct{}), open: make(chan struct{})}
@@ -182,7 +182,7 @@ func TestPanickingChangesLeaveNoTrace(t *testing.T) {
 	}
 }
 
-// poisoned is an engine that panics when a template is read that is named poison.
+// poisoned is an engine that panics when a document is read whose id contains poison.
 type poisoned struct{ storage.Documents }
 
 func (p poisoned) Get(ctx context.Context, schema *storage.Schema, id string) (storage.Record, error) {
@@ -199,7 +199,7 @@ func (p poisoned) GetMany(ctx context.Context, schema *storage.Schema, ids []str
 	return p.Documents.GetMany(ctx, schema, ids)
 }
 
-func TestBeginThatPanicsLeavesTheOthers(t *testing.T) {
+func TestPanickingBeginDoesNotAffectOthers(t *testing.T) {
 	s := newAnnounceFixture(t, 0)
 	store := s.process(poisoned{s.Db})
 	flow, err := store.Flows.Resolve(t.Context(), s.scope().Org, s.scope().Flow)
@@ -217,7 +217,7 @@ func TestBeginThatPanicsLeavesTheOthers(t *testing.T) {
 	}
 }
 
-func TestTrailThatIsBegunTwiceAtOnceLeavesTheOthers(t *testing.T) {
+func TestTrailBegunTwiceInABatchDoesNotAffectOthers(t *testing.T) {
 	s := newAnnounceFixture(t, 0)
 	flow, err := s.Flows.Resolve(t.Context(), s.scope().Org, s.scope().Flow)
 	s.Must(err)

@@ -6,11 +6,10 @@ import (
 	"attestry/evidence"
 )
 
-// Waiting returns how many changes of trails wait for another one to be written.
+// Waiting returns how many changes wait until another one of their trail is written.
 func (r *Recorder) Waiting() int { return r.changes.Waiting() }
 
-// AttestAndPanic records an attestation in the trail of a key by a change that panics when it has made
-// half of its effects.
+// AttestAndPanic attests in a trail, by key, with a change that panics when it is applied in part.
 func (r *Recorder) AttestAndPanic(ctx context.Context, scope Scope, trail string, a evidence.Attestation) error {
 	return r.change(ctx, trail, func(ctx context.Context, u *trailUpdate) error {
 		at := recordingTime{now: a.CreatedAt}
@@ -18,14 +17,14 @@ func (r *Recorder) AttestAndPanic(ctx context.Context, scope Scope, trail string
 			return err
 		}
 		u.events = u.events[:len(u.events)-1]
-		panic("half of the change is made")
+		panic("the change is applied in part")
 	})
 }
 
-// NamedBegin is a trail that is to be begun, with the id of a template or "".
+// NamedBegin is a trail to begin, with the id of a template or "".
 type NamedBegin struct{ Trail, Template string }
 
-// BeginTogether begins trails of a flow with one batch, and returns their errors in the same order.
+// BeginTogether begins trails of a flow with one batch, and returns their errors in order.
 func (r *Recorder) BeginTogether(ctx context.Context, scope Scope, flow string, wanted ...NamedBegin) []error {
 	begins := make([]*begin, 0, len(wanted))
 	for _, one := range wanted {
@@ -40,7 +39,7 @@ func (r *Recorder) BeginTogether(ctx context.Context, scope Scope, flow string, 
 	return errs
 }
 
-// WhereRunning returns the environments in which artifacts run, or their children, of which some are given.
+// WhereRunning returns the environments in which artifacts or their children run. It looks up children not given.
 func (r *Recorder) WhereRunning(ctx context.Context, org string, fingerprints []string, children map[string][]string) ([]string, error) {
 	found, err := r.whereRunning(ctx, org, fingerprints, children, true)
 	return found.environments, err

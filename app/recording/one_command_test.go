@@ -19,7 +19,7 @@ import (
 type commandCounter struct {
 	storage.Documents
 	commands int
-	// refusals is how many batches that check what runs are still refused, as if that had changed.
+	// refusals is how many more batches that check the version of the running set are refused, as if it had changed.
 	refusals int
 }
 
@@ -33,9 +33,9 @@ func (c *commandCounter) Write(ctx context.Context, writes ...storage.Write) err
 	return c.Documents.Write(ctx, writes...)
 }
 
-// TestAFactIsRecordedWithOneCommand checks that a process that is killed leaves no fact unfinished if its
-// engine does a command as a whole.
-func TestAFactIsRecordedWithOneCommand(t *testing.T) {
+// TestFactIsRecordedWithOneCommand shows that a killed process leaves no unfinished facts if its engine applies a
+// command atomically.
+func TestFactIsRecordedWithOneCommand(t *testing.T) {
 	scope := recording.Scope{Org: "org", OrgName: "org", Flow: "flow", Trail: "trail", By: "me", ByID: "me", At: 100}
 	attest := func(ctx context.Context, s *app.Store, _ string) error {
 		return s.Recorder.Attest(ctx, scope, evidence.Attestation{
@@ -56,10 +56,10 @@ func TestAFactIsRecordedWithOneCommand(t *testing.T) {
 		record   func(ctx context.Context, s *app.Store, flow string) error
 		refusals int
 	}{
-		"artifact":                            {report, 0},
-		"attestation":                         {attest, 0},
-		"attestation while what runs changes": {attest, 3},
-		"attestation while what runs changes all the time": {attest, 6},
+		"artifact":    {report, 0},
+		"attestation": {attest, 0},
+		"attestation while the running set changes":        {attest, 3},
+		"attestation while the running set always changes": {attest, 6},
 		"approval": {approve, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestAFactIsRecordedWithOneCommand(t *testing.T) {
 				t.Fatal(err)
 			}
 			if docs.commands != 1 || docs.refusals != 0 {
-				t.Errorf("%d commands, and %d refusals are left, want one and none", docs.commands, docs.refusals)
+				t.Errorf("%d commands, and %d refusals left, want 1 and 0", docs.commands, docs.refusals)
 			}
 		})
 	}

@@ -15,7 +15,7 @@ import (
 	"attestry/storage"
 )
 
-// largestRead notes how large the attestations are that are read at once, in bytes.
+// largestRead records the most bytes of attestations that one command reads.
 type largestRead struct {
 	storage.Documents
 	bytes int
@@ -33,7 +33,7 @@ func (l *largestRead) GetMany(ctx context.Context, schema *storage.Schema, ids [
 	return found, err
 }
 
-// TestReconcilerHoldsFewLargeFactsAtATime has attestations of 16 MiB in all that nothing reflects.
+// TestReconcilerHoldsFewLargeFactsAtATime stores attestations of 16 MiB in all that the trail does not reflect.
 func TestReconcilerHoldsFewLargeFactsAtATime(t *testing.T) {
 	s := apptest.NewFixture(t)
 	flow, _, err := s.PutFlow("org", "flow")
@@ -50,7 +50,7 @@ func TestReconcilerHoldsFewLargeFactsAtATime(t *testing.T) {
 	t.Cleanup(store.Tenancy.Close)
 	applied, err := store.Recorder.Reconcile(t.Context(), "org", 2000)
 	if err != nil || applied != facts || largest.bytes > bound {
-		t.Errorf("%d applied, %d bytes at a time: %v", applied, largest.bytes, err)
+		t.Errorf("applied %d, %d bytes at a time: %v", applied, largest.bytes, err)
 	}
 	trail, err := store.Trails.Collection.Get(t.Context(), evidence.TrailKey(flow, "t"))
 	if err != nil || len(trail.Entries) != facts {

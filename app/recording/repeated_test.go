@@ -14,10 +14,10 @@ import (
 	"attestry/storage/pebble/pebbletest"
 )
 
-// halfWritten does only the beginning of a command, as an engine may that does several, and refuses the rest.
+// halfWritten does a command in part, as an engine without atomic batches may, and refuses the rest.
 type halfWritten struct {
 	storage.Documents
-	// last is the collection up to which the next command that writes it is done, "" for none. meanwhile happens then.
+	// last is the collection up to which the next command that writes to it is done, or "". meanwhile is called then.
 	last      string
 	meanwhile func()
 }
@@ -35,9 +35,9 @@ func (h *halfWritten) Write(ctx context.Context, writes ...storage.Write) error 
 	return &storage.RefusedWrite{Index: at + 1, Reason: storage.ErrMoved}
 }
 
-// TestAnArtifactKeepsTheTimeThatItsProvenanceHas has another process report the same artifact later, while the first report is
-// stored in part.
-func TestAnArtifactKeepsTheTimeThatItsProvenanceHas(t *testing.T) {
+// TestArtifactAndProvenanceHaveTheSameTime has another process report the same artifact while the first report is
+// stored only in part.
+func TestArtifactAndProvenanceHaveTheSameTime(t *testing.T) {
 	for _, last := range []string{"artifacts", "trails", "provenance"} {
 		t.Run(last, func(t *testing.T) {
 			engine := pebbletest.Open(t, t.TempDir(), app.Schemas())
@@ -74,7 +74,7 @@ func TestAnArtifactKeepsTheTimeThatItsProvenanceHas(t *testing.T) {
 				t.Fatal(err)
 			}
 			if first := known[0].Flows[flow.ID].First; first != records[0].CreatedAt {
-				t.Errorf("the first of the records is of %v, its provenance says %v", records[0].CreatedAt, first)
+				t.Errorf("the first record is of %v, the provenance has %v", records[0].CreatedAt, first)
 			}
 		})
 	}

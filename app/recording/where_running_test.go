@@ -8,9 +8,9 @@ import (
 	"attestry/storage/environments"
 )
 
-// TestGivenChildrenAreLookedForBesideOthers asks at once for an artifact that is being reported with a child, which nothing
-// that is stored tells yet, and for one that is attested.
-func TestGivenChildrenAreLookedForBesideOthers(t *testing.T) {
+// TestGivenChildrenAreFoundBesideStoredOnes queries an artifact that is being reported with a child, which is not stored
+// yet, together with one that is attested.
+func TestGivenChildrenAreFoundBesideStoredOnes(t *testing.T) {
 	s := apptest.NewFixture(t)
 	reported, child, attested := apptest.Sha("1", 64), apptest.Sha("2", 64), apptest.Sha("3", 64)
 	for environment, fingerprint := range map[string]string{"a": reported, "b": child, "c": attested} {
@@ -19,6 +19,6 @@ func TestGivenChildrenAreLookedForBesideOthers(t *testing.T) {
 	found, err := s.Recorder.WhereRunning(t.Context(), "org", []string{reported, attested}, map[string][]string{reported: {child}})
 	s.Must(err)
 	if slices.Sort(found); !slices.Equal(found, []string{"a", "b", "c"}) {
-		t.Errorf("they run in %q", found)
+		t.Errorf("the artifacts run in %q", found)
 	}
 }

@@ -30,7 +30,7 @@ import (
 
 const org = "0b0e6f4e-0000-4000-8000-000000000001"
 
-// stores are those of a service that has recorded something.
+// stores are a database and an object store with some trails and a snapshot.
 type stores struct {
 	t       *testing.T
 	docs    storage.Documents
@@ -68,7 +68,7 @@ func (s *stores) must(err error) {
 	}
 }
 
-// snapshot stores one with a tree of several levels.
+// snapshot stores a snapshot with a tree of several levels.
 func (s *stores) snapshot() {
 	var artifacts []snapshot.Artifact
 	for i := range 300 {
@@ -83,7 +83,7 @@ func (s *stores) snapshot() {
 	s.root, s.leaf = tree.Root, root.Children[0]
 }
 
-// verify returns what is found, a line for each.
+// verify runs a verification, and returns its findings, one per line.
 func (s *stores) verify() (verify.Result, string) {
 	s.t.Helper()
 	var found []string
@@ -99,7 +99,7 @@ func (s *stores) verify() (verify.Result, string) {
 	return result, strings.Join(found, "\n")
 }
 
-// change replaces a document; one that becomes nil is deleted.
+// change replaces the body of a document, or deletes the document if change returns nil.
 func (s *stores) change(collection, id string, change func([]byte) []byte) {
 	s.t.Helper()
 	schemas := app.Schemas()
@@ -133,7 +133,7 @@ func (s *stores) facts(trail string) (artifact string, attestations map[string]s
 	return slot.Artifacts[0].Record, map[string]string{"test": slot.Entries[0].ID, "review": stored.Entries[0].ID}
 }
 
-// file returns the key of the evidence of a trail.
+// file returns the key of the evidence file of a trail.
 func (s *stores) file(trail string) string {
 	_, attestations := s.facts(trail)
 	a, err := s.store.Attestations.Get(s.t.Context(), org, attestations["test"])
@@ -141,7 +141,7 @@ func (s *stores) file(trail string) string {
 	return a.Evidence.Object
 }
 
-func TestNothingIsFoundInWholeStores(t *testing.T) {
+func TestIntactStoresHaveNoFindings(t *testing.T) {
 	s := newStores(t)
 	result, found := s.verify()
 	if found != "" {
@@ -152,14 +152,14 @@ func TestNothingIsFoundInWholeStores(t *testing.T) {
 	}
 }
 
-func TestWhatIsDamagedOrMissingIsFound(t *testing.T) {
+func TestDamagedAndMissingContentIsFound(t *testing.T) {
 	key := func(s *stores) string { return evidence.TrailKey(s.flow.ID, "trail-1") }
 	for name, c := range map[string]struct {
 		damage func(s *stores)
 		// want has a part of each finding.
 		want []string
 	}{
-		"a document that is no JSON": {
+		"a document that is not JSON": {
 			damage: func(s *stores) {
 				s.change("flows", s.flow.ID, func(body []byte) []byte { return body[:len(body)-1] })
 			},
@@ -195,7 +195,7 @@ func TestWhatIsDamagedOrMissingIsFound(t *testing.T) {
 			damage: func(s *stores) { _, ids := s.facts("trail-1"); s.change("attestations", ids["review"], remove) },
 			want:   []string{"its attestation"},
 		},
-		"an attestation that its slot names and that says otherwise": {
+		"an attestation that its slot names and that differs": {
 			damage: func(s *stores) {
 				_, ids := s.facts("trail-1")
 				s.change("attestations", ids["test"], replace(`"compliant":true`, `"compliant":false`))
@@ -216,7 +216,7 @@ func TestWhatIsDamagedOrMissingIsFound(t *testing.T) {
 			},
 			want: []string{"its status is NON-COMPLIANT, and COMPLIANT follows"},
 		},
-		"a trail that is said to be approved": {
+		"a trail that is wrongly approved": {
 			damage: func(s *stores) { s.changeTrail("trail-1", func(trail *evidence.Trail) { trail.Approved = true }) },
 			want:   []string{"it is approved, which does not follow from its facts"},
 		},
@@ -262,8 +262,8 @@ func TestWhatIsDamagedOrMissingIsFound(t *testing.T) {
 	}
 }
 
-// TestObjectsOfAllKindsOfDocumentsAreMissed deletes all objects.
-func TestObjectsOfAllKindsOfDocumentsAreMissed(t *testing.T) {
+// TestMissingObjectsOfAllDocumentsAreFound deletes the objects of all kinds of documents that have some.
+func TestMissingObjectsOfAllDocumentsAreFound(t *testing.T) {
 	s := newStores(t)
 	put := func(content string) string {
 		object, err := s.objects.Put(t.Context(), org, strings.NewReader(content), -1)
@@ -334,14 +334,13 @@ func TestCommandsDoNotGrowWithTheDocumentsOfAPage(t *testing.T) {
 	for i := range 20 {
 		s.must(apptest.RecordTrail(t.Context(), s.store, &s.flow, fmt.Sprint("more-", i)))
 	}
-	// The trails have more than a page of events and entries of the log.
+	// The further trails have more than a page of events and of log entries.
 	if many := commands(); many > few+3 {
 		t.Errorf("%d commands for 3 trails, %d for 23", few, many)
 	}
 }
 
-// TestWhatIsWrittenMeanwhileIsNoFinding verifies while trails are recorded.
-func TestWhatIsWrittenMeanwhileIsNoFinding(t *testing.T) {
+func TestRecordingMeanwhileCausesNoFindings(t *testing.T) {
 	s := newStores(t)
 	stop, written := make(chan struct{}), make(chan error)
 	go func() {

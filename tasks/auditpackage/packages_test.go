@@ -267,6 +267,7 @@ func TestPackageThatTheObjectStoreLosesIsAssembledAgain(t *testing.T) {
 		opened, err := s.requests.Open(t.Context(), subject.ID, first.Archive, 0, -1)
 		if err == nil {
 			_, err = bytes.NewBuffer(nil).ReadFrom(opened)
+			opened.Close()
 		}
 		if evidence.CodeOf(err) != evidence.Unavailable {
 			t.Errorf("%s: %v", name, err)

@@ -138,6 +138,9 @@ func TestTargetsThatFailForDaysAreSwitchedOff(t *testing.T) {
 	s.must(err)
 	states, err := s.store.Targets.States(t.Context(), acme.OrgID, actions.All...)
 	s.must(err)
+	if len(states) != 2 {
+		t.Fatalf("states of %d targets", len(states))
+	}
 	for key, state := range states {
 		bad := key.Target == new(webhook("bad")).ID()
 		if (state.SwitchedOffAt > 0) != bad || (state.FailingSince > 0) != bad || (state.LastSuccessAt > 0) == bad {

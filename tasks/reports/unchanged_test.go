@@ -72,7 +72,9 @@ func TestUnchangedReportCostsFourCommands(t *testing.T) {
 	s.drain(t)
 	s.clock.Advance(minute)
 	counting.Reset()
-	s.unchanged(t, report.Digest())
+	if !s.unchanged(t, report.Digest()) {
+		t.Error("the report is not unchanged")
+	}
 	if costs := counting.Snapshot(); costs.Commands() > 4 {
 		t.Errorf("%d commands: %+v", costs.Commands(), costs)
 	}

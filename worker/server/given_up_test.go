@@ -18,10 +18,10 @@ import (
 	"attestry/tasks/reports"
 )
 
-// nobody hears of what has settled.
-type nobody struct{}
+// noPublisher publishes nothing.
+type noPublisher struct{}
 
-func (nobody) PublishChange(context.Context, string) {}
+func (noPublisher) PublishChange(context.Context, string) {}
 
 func TestParkedReportsAreCountedByReason(t *testing.T) {
 	folder := t.TempDir()
@@ -45,7 +45,7 @@ func TestParkedReportsAreCountedByReason(t *testing.T) {
 	}
 	registry := prometheus.NewRegistry()
 	countParked := newParkedCounter(&process.Process{Metrics: registry})
-	processor := reports.NewProcessor(store, nobody{}, at(noted), log, countParked)
+	processor := reports.NewProcessor(store, noPublisher{}, at(noted), log, countParked)
 	before := givenUpBy(t, registry)
 	for range 6 {
 		_ = processor.Drain(t.Context(), environment.ID)
@@ -56,7 +56,7 @@ func TestParkedReportsAreCountedByReason(t *testing.T) {
 	}
 }
 
-// givenUpBy reads the metric by its label.
+// givenUpBy reads the metric of parked reports by reason.
 func givenUpBy(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()

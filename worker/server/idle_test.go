@@ -18,8 +18,8 @@ import (
 	"attestry/tasks/reports"
 )
 
-// TestIdleOrganizationsCostNoWrites counts what the periodic jobs write of organizations to which
-// nothing is reported: each job renews its own lease.
+// TestIdleOrganizationsCostNoWrites counts the writes of periodic jobs for organizations without reports. Each job only
+// renews its own lease.
 func TestIdleOrganizationsCostNoWrites(t *testing.T) {
 	organizations := 5_000
 	if testing.Short() {
@@ -60,7 +60,7 @@ func TestIdleOrganizationsCostNoWrites(t *testing.T) {
 			t.Errorf("round %d: %d writes of %d organizations: %+v", round, costs.Writes, organizations, costs)
 		}
 		if commands := costs.Commands(); commands < organizations {
-			t.Errorf("round %d: %d commands for %d organizations: not all were looked at", round, commands, organizations)
+			t.Errorf("round %d: %d commands for %d organizations: not all were checked", round, commands, organizations)
 		}
 	}
 }

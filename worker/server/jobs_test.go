@@ -11,7 +11,7 @@ import (
 	"attestry/process"
 )
 
-func TestPeriodicJobThatPanicsIsDoneAgain(t *testing.T) {
+func TestPanickingPeriodicJobIsRepeated(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	s, times := &Server{process: &process.Process{Log: slog.New(slog.DiscardHandler)}}, 0
@@ -22,25 +22,25 @@ func TestPeriodicJobThatPanicsIsDoneAgain(t *testing.T) {
 		panic("a job")
 	})
 	if times != 3 {
-		t.Errorf("it was done %d times", times)
+		t.Errorf("the job ran %d times", times)
 	}
 }
 
-// warned ends something at the first line of a log.
-type warned struct {
+// cancelingLog calls cancel with each line.
+type cancelingLog struct {
 	strings.Builder
-	end func()
+	cancel func()
 }
 
-func (w *warned) Write(line []byte) (int, error) {
-	w.end()
+func (w *cancelingLog) Write(line []byte) (int, error) {
+	w.cancel()
 	return w.Builder.Write(line)
 }
 
-// TestSearchForFactsThatPanicsIsRepeated has a store without logs.
-func TestSearchForFactsThatPanicsIsRepeated(t *testing.T) {
+// TestPanickingSearchForFactsIsRepeated has a store without logs, with which the search panics.
+func TestPanickingSearchForFactsIsRepeated(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	log := &warned{end: cancel}
+	log := &cancelingLog{cancel: cancel}
 	l := &logging{process: &process.Process{Store: &app.Store{}, Log: slog.New(slog.NewTextHandler(log, nil))}}
 	l.addExisting(ctx)
 	if l.complete.Load() || !strings.Contains(log.String(), "will try again") {
@@ -48,7 +48,7 @@ func TestSearchForFactsThatPanicsIsRepeated(t *testing.T) {
 	}
 }
 
-func TestPeriodicJobIsDoneWhenItIsWoken(t *testing.T) {
+func TestPeriodicJobRunsWhenItIsWoken(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	wake := make(chan struct{}, 1)
@@ -62,6 +62,6 @@ func TestPeriodicJobIsDoneWhenItIsWoken(t *testing.T) {
 		return nil
 	})
 	if times != 2 {
-		t.Errorf("it was done %d times", times)
+		t.Errorf("the job ran %d times", times)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"attestry/tasks/relay"
 )
 
-// newCountedWorker is what the metrics of the queues are made of.
+// newCountedWorker makes a process with the metrics of its queues, and their Redis.
 func newCountedWorker(t *testing.T) (*process.Process, *miniredis.Miniredis) {
 	t.Helper()
 	server := miniredis.RunT(t)
@@ -33,7 +33,7 @@ func newCountedWorker(t *testing.T) (*process.Process, *miniredis.Miniredis) {
 	return p, server
 }
 
-// queueStates reads how many tasks the queue has by state, and how many metrics there are of its latency.
+// queueStates reads the number of tasks in the queue by state, and the number of metrics of its latency.
 func queueStates(t *testing.T, p *process.Process) (counts map[string]float64, latencies int) {
 	t.Helper()
 	families, err := p.Metrics.Gather()
@@ -54,7 +54,7 @@ func queueStates(t *testing.T, p *process.Process) (counts map[string]float64, l
 	return counts, latencies
 }
 
-// mostTasks reads how many tasks the queue can hold by state.
+// mostTasks reads how many tasks the queue can have at most, by state.
 func mostTasks(t *testing.T, p *process.Process) map[string]float64 {
 	t.Helper()
 	families, err := p.Metrics.Gather()
@@ -72,9 +72,8 @@ func mostTasks(t *testing.T, p *process.Process) map[string]float64 {
 	return most
 }
 
-// TestQueuesHaveMetricsWhateverRedisHasForgotten has the Redis emptied of which the worker knows nothing yet, and later
-// one that has tasks.
-func TestQueuesHaveMetricsWhateverRedisHasForgotten(t *testing.T) {
+// TestQueuesHaveMetricsAfterRedisWasEmptied starts with an empty Redis, and empties it again after a task.
+func TestQueuesHaveMetricsAfterRedisWasEmptied(t *testing.T) {
 	p, server := newCountedWorker(t)
 	for arrival, want := range []float64{0, 1, 0, 1} {
 		switch arrival {
@@ -91,12 +90,12 @@ func TestQueuesHaveMetricsWhateverRedisHasForgotten(t *testing.T) {
 	}
 	server.SetError("LOADING the dataset")
 	if counts, latencies := queueStates(t, p); len(counts) != 0 || latencies != 0 {
-		t.Errorf("while Redis is away: counted %v, and %d latencies", counts, latencies)
+		t.Errorf("while Redis is unavailable: counted %v, and %d latencies", counts, latencies)
 	}
 }
 
-// TestTasksThatThisProcessDoesAreCounted has one task under way and another that waits for it.
-func TestTasksThatThisProcessDoesAreCounted(t *testing.T) {
+// TestTasksInThisProcessAreCounted has one task running and another waiting for it.
+func TestTasksInThisProcessAreCounted(t *testing.T) {
 	p, _ := newCountedWorker(t)
 	began, end := make(chan struct{}, 2), make(chan struct{})
 	stop := p.Tasks.WorkHere(asynq.HandlerFunc(func(context.Context, *asynq.Task) error {
@@ -114,7 +113,7 @@ func TestTasksThatThisProcessDoesAreCounted(t *testing.T) {
 	<-began
 	counts, _ := queueStates(t, p)
 	if most := mostTasks(t, p); most["active"] != 7 || most["pending"] != relay.MaxWaiting {
-		t.Errorf("there can be %v tasks", most)
+		t.Errorf("the queue can have %v tasks", most)
 	}
 	if counts["active"] != 1 || counts["pending"] != 1 {
 		t.Errorf("counted %v", counts)

@@ -22,13 +22,12 @@ import (
 	"attestry/storage/pebble/pebbletest"
 )
 
-// noted is when things were reported that a process left behind.
+// noted is when the facts were reported that the killed process has not applied, in Unix seconds.
 const noted = 1_790_000_000.0
 
 var errKilled = errors.New("killed")
 
-// killable is an engine that lets a process write no more trails and events once it
-// is killed.
+// killable is an engine of a process that, once killed, writes no more changes of trails and no events.
 type killable struct {
 	storage.Documents
 	killed bool
@@ -50,7 +49,7 @@ func (d *killable) Write(ctx context.Context, writes ...storage.Write) error {
 	return d.Documents.Write(ctx, writes...)
 }
 
-// fixture is a store with two organizations in whose trails something was left behind.
+// fixture is a store with two organizations, each with facts that a killed process has not applied to its trails.
 type fixture struct {
 	docs  *killable
 	store *app.Store
@@ -98,7 +97,7 @@ func (y *fixture) attest(t *testing.T, org, trail string, want error) {
 	y.flows[org] = y.attestAt(t, org, "flow", trail, noted, want)
 }
 
-// attestAt is attest in a flow by a clock that shows a time. It returns the flow's id.
+// attestAt is attest in a flow at a time in Unix seconds. It returns the id of the flow.
 func (y *fixture) attestAt(t *testing.T, org, flow, trail string, now float64, want error) string {
 	t.Helper()
 	id := evidence.NewID()
@@ -122,7 +121,7 @@ func (y *fixture) reconciler(t *testing.T, now evidence.Clock) (*reconciler, *pr
 	return newReconciler(&process.Process{Store: y.store, Clock: now, Log: slog.New(slog.DiscardHandler), Metrics: registry}), registry
 }
 
-// counted reads how many of a kind were finished.
+// counted reads how many things of a kind the reconciler has finished.
 func counted(t *testing.T, registry *prometheus.Registry, kind string) float64 {
 	t.Helper()
 	families, err := registry.Gather()
@@ -139,7 +138,7 @@ func counted(t *testing.T, registry *prometheus.Registry, kind string) float64 {
 	return 0
 }
 
-// finished reports whether nothing is left behind.
+// finished reports whether all facts are applied and the new trails counted.
 func (y *fixture) finished(t *testing.T) bool {
 	t.Helper()
 	return !slices.ContainsFunc(y.orgs, func(org string) bool {
@@ -159,14 +158,14 @@ func at(seconds float64) evidence.Clock {
 	return func() time.Time { return time.UnixMicro(int64(seconds * 1e6)) }
 }
 
-func TestReconcilerFinishesWhatWasLeftBehind(t *testing.T) {
+func TestReconcilerFinishesInterruptedRecords(t *testing.T) {
 	y := newFixture(t)
 	r, registry := y.reconciler(t, at(noted+90))
 	if err := r.reconcile(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if !y.finished(t) {
-		t.Error("something is left")
+		t.Error("not all facts were applied")
 	}
 	for _, org := range y.orgs {
 		trail, err := y.store.Trails.Get(t.Context(), y.flows[org], "trail")
@@ -179,11 +178,11 @@ func TestReconcilerFinishesWhatWasLeftBehind(t *testing.T) {
 		t.Errorf("counted %v trails and %v facts, want two of each", trails, facts)
 	}
 	if err := r.reconcile(t.Context()); err != nil || counted(t, registry, "facts") != facts {
-		t.Errorf("the next look applies something again: %v", err)
+		t.Errorf("the next pass applies facts again: %v", err)
 	}
 }
 
-func TestReconcilerLeavesAloneWhatMayBeUnderWay(t *testing.T) {
+func TestReconcilerSkipsFactsThatMayBeUnderWay(t *testing.T) {
 	y := newFixture(t)
 	r, _ := y.reconciler(t, at(noted+50))
 	if err := r.reconcile(t.Context()); err != nil {
@@ -194,9 +193,9 @@ func TestReconcilerLeavesAloneWhatMayBeUnderWay(t *testing.T) {
 	}
 }
 
-// TestReconcilerFindsWhatAClockThatIsBehindRecorded has a process record by a clock that
-// is an hour behind, and be killed, after the reconciler has seen what others recorded.
-func TestReconcilerFindsWhatAClockThatIsBehindRecorded(t *testing.T) {
+// TestReconcilerFindsFactsOfASlowClock kills a process whose clock is an hour behind, after the reconciler has read
+// later facts of others.
+func TestReconcilerFindsFactsOfASlowClock(t *testing.T) {
 	y := newFixture(t)
 	r, registry := y.reconciler(t, at(noted+90))
 	for range 6 {
@@ -220,9 +219,9 @@ func TestReconcilerFindsWhatAClockThatIsBehindRecorded(t *testing.T) {
 	}
 }
 
-// TestReconcilerFindsWhatIsStoredLate has a fact stored only after passes have seen later
-// ones, three times over, and its process killed then.
-func TestReconcilerFindsWhatIsStoredLate(t *testing.T) {
+// TestReconcilerFindsFactsThatAreStoredLate kills a process that stores a fact only after three passes of the reconciler,
+// each of which has read later facts.
+func TestReconcilerFindsFactsThatAreStoredLate(t *testing.T) {
 	y := newFixture(t)
 	r, registry := y.reconciler(t, at(noted+90))
 	pass := func() {
@@ -260,6 +259,6 @@ func TestOneWorkerReconciles(t *testing.T) {
 	}
 	r, _ := y.reconciler(t, at(noted+90))
 	if err := r.reconcile(t.Context()); err != nil || y.finished(t) {
-		t.Errorf("it worked without being elected: %v", err)
+		t.Errorf("the reconciler ran without the lease: %v", err)
 	}
 }

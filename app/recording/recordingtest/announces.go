@@ -11,10 +11,9 @@ import (
 	"attestry/storage/storagetest"
 )
 
-// testRecorderAnnounces looks at the generation, by which environments learn that
-// something that they run has to be evaluated again. It must move before a report is
-// acknowledged, and should not move for what runs nowhere. With killed, processes die
-// before they move it.
+// testRecorderAnnounces checks the generation of an environment, whose change means that the environment has to be
+// evaluated again. It must change before a report is acknowledged, and should not if the report does not affect what
+// runs. If killed, processes also die before they change it.
 func testRecorderAnnounces(t *testing.T, engine storagetest.DocumentsEngine, killed bool) {
 	docs := openEngine(t, engine)
 	byName := func(commit string) operation {
@@ -32,7 +31,7 @@ func testRecorderAnnounces(t *testing.T, engine storagetest.DocumentsEngine, kil
 	for name, c := range map[string]struct {
 		runs      string
 		operation operation
-		moves     bool
+		changes   bool
 	}{
 		"by fingerprint, and it runs":                    {printB, byPrint(printB), true},
 		"by fingerprint of an older one that runs":       {printA, byPrint(printA), true},
@@ -59,8 +58,8 @@ func testRecorderAnnounces(t *testing.T, engine storagetest.DocumentsEngine, kil
 			s := running(t, docs, c.runs)
 			c.operation.At = 40
 			s.do(t, c.operation)
-			if moved := s.moved(t); moved != c.moves {
-				t.Errorf("the token moved: %v", moved)
+			if changed := s.changed(t); changed != c.changes {
+				t.Errorf("the generation changed: %v", changed)
 			}
 		})
 	}
@@ -76,11 +75,11 @@ func testRecorderAnnounces(t *testing.T, engine storagetest.DocumentsEngine, kil
 // announcedEnvironment is the id of the environment in which the artifact runs.
 const announcedEnvironment = "environment"
 
-// announced is a model of whose artifacts one runs.
+// announced is a model with an artifact that runs.
 type announced struct {
 	*model
-	store *app.Store
-	token string
+	store      *app.Store
+	generation string
 }
 
 func running(t *testing.T, docs storage.Documents, fingerprint string) *announced {
@@ -90,7 +89,7 @@ func running(t *testing.T, docs storage.Documents, fingerprint string) *announce
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.moved(t)
+	s.changed(t)
 	return s
 }
 
@@ -101,21 +100,20 @@ func (s *announced) do(t *testing.T, d operation) {
 	}
 }
 
-// moved reports whether the token has moved since the last time.
-func (s *announced) moved(t *testing.T) bool {
+// changed reports whether the generation has changed since the last call.
+func (s *announced) changed(t *testing.T) bool {
 	t.Helper()
-	token, err := s.store.Generations.Get(t.Context(), s.org, announcedEnvironment)
+	generation, err := s.store.Generations.Get(t.Context(), s.org, announcedEnvironment)
 	if err != nil {
 		t.Fatal(err)
 	}
-	moved := token != s.token
-	s.token = token
-	return moved
+	changed := generation != s.generation
+	s.generation = generation
+	return changed
 }
 
-// testDiedBeforeAnnouncing kills the process at each write of an operation: once what it
-// left is finished, or the client has done it again, the token must have moved if
-// anything was stored.
+// testDiedBeforeAnnouncing kills the process at each write of an operation, and then reconciles or repeats it. If
+// anything was stored, the generation must have changed then.
 func testDiedBeforeAnnouncing(t *testing.T, docs storage.Documents, d operation) {
 	for _, byClient := range []bool{false, true} {
 		for at := 1; ; at++ {
@@ -126,21 +124,21 @@ func testDiedBeforeAnnouncing(t *testing.T, docs storage.Documents, d operation)
 			if !process.Reached.Load() {
 				break
 			}
-			changed := s.state(t) != before
+			stored := s.state(t) != before
 			if byClient {
-				changed = true
+				stored = true
 				s.do(t, d)
 			} else if err := s.finish(t.Context(), s.store); err != nil {
 				t.Fatal(err)
 			}
-			if changed && !s.moved(t) {
-				t.Errorf("write %d, by the client %v: the token has not moved", at, byClient)
+			if stored && !s.changed(t) {
+				t.Errorf("write %d, repeated by the client %v: the generation has not changed", at, byClient)
 			}
 		}
 	}
 }
 
-// state tells apart what was stored of operations.
+// state differs if any of the operations was stored, even in part.
 func (s *announced) state(t *testing.T) string {
 	t.Helper()
 	trail, err := s.store.Trails.Get(t.Context(), s.flow.ID, "other")

@@ -9,25 +9,23 @@ import (
 	"attestry/storage/storagetest"
 )
 
-// noted is something that was recorded at a time.
-type noted struct {
+// timed is a record with its time in Unix seconds, and the period of its request.
+type timed struct {
 	id     string
 	at     float64
 	period period
 }
 
-// checkOrder looks for records that were acknowledged before others were asked for and
-// have no earlier time, though the others may supersede them: those of one trail, the
-// artifacts and the trails of a flow, the reports of one fingerprint, and the decisions on
-// one control. The times must differ when they are rounded to microseconds, as answers
-// show them.
+// checkOrder checks that a record is later than those of its group that were acknowledged before it was requested, which
+// it supersedes. Groups are the records of a trail, the artifacts and the trails of a flow, the reports of a fingerprint,
+// and the decisions on a control. Times must differ when they are rounded to microseconds, as answers show them.
 func (c *model) checkOrder(t testing.TB, trails []evidence.Trail, artifacts []evidence.ArtifactRecord, attestations []evidence.Attestation) {
 	t.Helper()
-	rivals := map[string][]noted{}
+	byGroup := map[string][]timed{}
 	add := func(id string, at float64, groups ...string) {
 		if period, ok := c.acked[id]; ok {
 			for _, group := range groups {
-				rivals[group] = append(rivals[group], noted{id: id, at: at, period: period})
+				byGroup[group] = append(byGroup[group], timed{id: id, at: at, period: period})
 			}
 		}
 	}
@@ -41,13 +39,13 @@ func (c *model) checkOrder(t testing.TB, trails []evidence.Trail, artifacts []ev
 		}
 	}
 	for _, trail := range trails {
-		rivals["flow"] = append(rivals["flow"], noted{id: trail.Name, at: trail.CreatedAt, period: c.begun[trail.Name]})
+		byGroup["flow"] = append(byGroup["flow"], timed{id: trail.Name, at: trail.CreatedAt, period: c.begun[trail.Name]})
 	}
-	for group, all := range rivals {
+	for group, all := range byGroup {
 		for _, earlier := range all {
 			for _, later := range all {
 				if earlier.period.before(later.period) && later.at-earlier.at < 0.5e-6 {
-					t.Errorf("%s: %s was asked for after %s was acknowledged, and is of %.7f, not later than %.7f",
+					t.Errorf("%s: %s was requested after %s was acknowledged, and is of %.7f, not later than %.7f",
 						group, later.id, earlier.id, later.at, earlier.at)
 				}
 			}
@@ -56,15 +54,14 @@ func (c *model) checkOrder(t testing.TB, trails []evidence.Trail, artifacts []ev
 }
 
 const (
-	// anHour is by how many seconds a clock is behind the others.
+	// anHour is by how much a clock is behind the others, in seconds.
 	anHour = 3600
-	// passes is how often the reconciler looks, so that it begins behind what it has seen.
+	// passes is how many passes of the reconciler move its high-water mark past all facts.
 	passes = 6
 )
 
-// diedBehind lets a process whose clock is an hour behind die at a write of an operation, after
-// the reconciler has seen all that others did by clocks that are right. It reports whether
-// the operation has so many writes.
+// diedBehind lets a process whose clock is an hour behind die at a write of an operation, after the reconciler has read
+// all facts of processes with correct clocks. It reports whether the operation has so many writes.
 func diedBehind(t *testing.T, docs storage.Documents, d operation, at int) bool {
 	t.Helper()
 	c := preparedAt(t, docs, anHour)
@@ -77,7 +74,7 @@ func diedBehind(t *testing.T, docs storage.Documents, d operation, at int) bool 
 	process := storagetest.NewFaultInjector(docs, storagetest.DieAtWrite(at, true))
 	_ = c.do(t.Context(), newStore(t, process), d)
 	if process.Reached.Load() {
-		c.settleAndRepeat(t, docs, d, fmt.Sprintf("dead at write %d", at))
+		c.finishAndRepeat(t, docs, d, fmt.Sprintf("dead at write %d", at))
 	}
 	return process.Reached.Load()
 }

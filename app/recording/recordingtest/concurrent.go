@@ -11,7 +11,7 @@ import (
 	"attestry/storage/storagetest"
 )
 
-// testRecorderAtOnce lets many write to the same documents.
+// testRecorderAtOnce lets many writers change the same documents.
 func testRecorderAtOnce(t *testing.T, engine storagetest.DocumentsEngine) {
 	docs := openEngine(t, engine)
 	t.Run("TrailIsBegunOnce", func(t *testing.T) { testBegunOnce(t, docs) })
@@ -19,19 +19,19 @@ func testRecorderAtOnce(t *testing.T, engine storagetest.DocumentsEngine) {
 	t.Run("DroppedAttestationsCountAgain", func(t *testing.T) { testDropped(t, docs) })
 }
 
-// atOnce lets n writers of two processes do what operations gives them, again where they
-// are asked to. It returns how often they were.
+// atOnce lets n writers of two processes do the operations that operations returns for each. They retry where the
+// recorder asks for it. It returns the number of retries.
 func (c *model) atOnce(t *testing.T, n int, operations func(writer int) []operation) int64 {
 	t.Helper()
 	stores := []*app.Store{newStore(t, c.engine), newStore(t, c.engine)}
-	var again atomic.Int64
+	var retries atomic.Int64
 	var work sync.WaitGroup
 	for writer := range n {
 		work.Go(func() {
 			for _, d := range operations(writer) {
 				err := c.do(t.Context(), stores[writer%2], d)
 				for ; err != nil && tryLater(err); err = c.do(t.Context(), stores[writer%2], d) {
-					again.Add(1)
+					retries.Add(1)
 				}
 				if err != nil {
 					t.Errorf("%s: %v", d, err)
@@ -40,15 +40,15 @@ func (c *model) atOnce(t *testing.T, n int, operations func(writer int) []operat
 		})
 	}
 	work.Wait()
-	return again.Load()
+	return retries.Load()
 }
 
-// settleAfter finishes what answers left behind that asked to try again. Where there
-// were none, all must be finished already.
-func (c *model) settleAfter(t *testing.T, again int64) {
+// finishAfter finishes what operations that were retried may have left behind. If there were none, all must be finished
+// already.
+func (c *model) finishAfter(t *testing.T, retries int64) {
 	t.Helper()
-	t.Logf("%d times a client had to try again", again)
-	if again == 0 {
+	t.Logf("clients retried %d times", retries)
+	if retries == 0 {
 		return
 	}
 	if err := c.finish(t.Context(), newStore(t, c.engine)); err != nil {
@@ -58,22 +58,22 @@ func (c *model) settleAfter(t *testing.T, again int64) {
 
 func testBegunOnce(t *testing.T, docs storage.Documents) {
 	c := newModel(t, docs, 1)
-	again := c.atOnce(t, 1000, func(writer int) []operation {
+	retries := c.atOnce(t, 1000, func(writer int) []operation {
 		return []operation{{Kind: "begin", Trail: "trail", Description: fmt.Sprint(writer % 20 / 19), At: float64(1000 + writer)}}
 	})
-	c.settleAfter(t, again)
+	c.finishAfter(t, retries)
 	c.check(t)
 }
 
-// testNothingIsLost has 64 writers attest one trail and its slots, while artifacts
-// are reported and the template changes.
+// testNothingIsLost lets 64 writers attest one trail and its artifacts, while artifacts are reported and the template
+// changes.
 func testNothingIsLost(t *testing.T, docs storage.Documents) {
 	c := prepared(t, docs)
 	each := 50
 	if testing.Short() {
 		each = 10
 	}
-	again := c.atOnce(t, 64, func(writer int) []operation {
+	retries := c.atOnce(t, 64, func(writer int) []operation {
 		var operations []operation
 		for i := range each {
 			at := float64(1000 + i)
@@ -93,12 +93,12 @@ func testNothingIsLost(t *testing.T, docs storage.Documents) {
 		}
 		return operations
 	})
-	c.settleAfter(t, again)
+	c.finishAfter(t, retries)
 	c.check(t)
 }
 
-// testDropped attests more commits of a name than a slot can hold, while an artifact
-// of another commit is there; then comes one of the commit that was attested first.
+// testDropped attests more commits of a name than a slot holds, while it has an artifact of another commit. Then it
+// reports an artifact of the commit that was attested first.
 func testDropped(t *testing.T, docs storage.Documents) {
 	const attested = 440
 	commit := func(i int) string { return fmt.Sprintf("%040x", i+1) }
@@ -108,7 +108,7 @@ func testDropped(t *testing.T, docs storage.Documents) {
 	if err := c.do(t.Context(), store, report); err != nil {
 		t.Fatal(err)
 	}
-	again := c.atOnce(t, storagetest.Writers, func(writer int) []operation {
+	retries := c.atOnce(t, storagetest.Writers, func(writer int) []operation {
 		var operations []operation
 		for i := writer; i < attested; i += storagetest.Writers {
 			operations = append(operations, operation{Kind: "attest", Trail: "trail", Targets: []string{"api"}, Commit: commit(i),
@@ -116,7 +116,7 @@ func testDropped(t *testing.T, docs storage.Documents) {
 		}
 		return operations
 	})
-	c.settleAfter(t, again)
+	c.finishAfter(t, retries)
 	report.Fingerprint, report.Commit, report.At = printB, commit(0), 2000
 	if err := c.do(t.Context(), store, report); err != nil {
 		t.Fatal(err)

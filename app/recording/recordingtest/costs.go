@@ -13,23 +13,22 @@ import (
 	"attestry/storage/storagetest"
 )
 
-// The most commands that a report may cost in a trail that is there, and the next one like it
-// of the same process. The first one reads the actions that may want to be told of it, and the children of artifacts, as does
-// one half a second later.
+// The most commands that a report may cost in an existing trail, and the next one like it by the same process. Only the
+// first one reads the organization's actions, which are cached for half a second, and the children of artifacts.
 var (
 	attestCommands = commands{9, 2}
-	decideCommands = commands{12, 6} // it reads the accounts of people, too
+	decideCommands = commands{12, 6} // they also read the accounts of people
 	reportCommands = commands{11, 5}
 	beginCommands  = commands{8, 2}
 )
 
 type commands struct{ first, next int }
 
-// maxReadCommands are the most that reading a trail may cost.
+// maxReadCommands is the most that reading a trail may cost.
 const maxReadCommands = 4
 
-// testRecorderCosts pins how many commands reports cost: the same in a trail with
-// one artifact and in one with hundreds.
+// testRecorderCosts checks that reports cost a bounded number of commands, which is the same in a trail with one artifact
+// and in one with hundreds.
 func testRecorderCosts(t *testing.T, engine storagetest.DocumentsEngine) {
 	docs := openEngine(t, engine)
 	operations := map[string]struct {
@@ -62,12 +61,12 @@ func testRecorderCosts(t *testing.T, engine storagetest.DocumentsEngine) {
 	}
 }
 
-// testCost does an operation twice in a trail with artifacts, then reads the trail. It returns
-// how many commands the operation took each time.
+// testCost does an operation twice in a trail with artifacts, then reads the trail. It returns how many commands the
+// operation took each time.
 func testCost(t *testing.T, docs storage.Documents, d operation, artifacts int, most commands) commands {
 	t.Helper()
 	c := newModel(t, docs, 1)
-	c.stuff(t, newStore(t, docs), artifacts)
+	c.fill(t, newStore(t, docs), artifacts)
 	counting := storagetest.NewCountingDocuments(docs)
 	store := newStore(t, counting)
 	c.warmUp(t, store)
@@ -96,9 +95,9 @@ func testCost(t *testing.T, docs storage.Documents, d operation, artifacts int, 
 	return cost
 }
 
-// stuff makes a trail with artifacts, each with twenty attestations. They are
-// written as they would have become, as that many reports take long.
-func (c *model) stuff(t *testing.T, store *app.Store, artifacts int) {
+// fill makes a trail with artifacts, each with twenty attestations. It writes the slots and the trail directly, as that
+// many reports take long.
+func (c *model) fill(t *testing.T, store *app.Store, artifacts int) {
 	t.Helper()
 	if err := c.do(t.Context(), store, operation{Kind: "begin", Trail: "trail", At: 1000}); err != nil {
 		t.Fatal(err)
@@ -128,7 +127,7 @@ func (c *model) stuff(t *testing.T, store *app.Store, artifacts int) {
 	put(t, c.engine, "trails", record(t, trail.Key(), trail, map[string]any{"org": trail.Org, "flow": trail.Flow, "created": trail.CreatedAt}))
 }
 
-// warmUp uses all templates, so that they are known without a command.
+// warmUp reads all templates, so that they are cached.
 func (c *model) warmUp(t *testing.T, store *app.Store) {
 	t.Helper()
 	for _, id := range c.templates {
@@ -138,7 +137,7 @@ func (c *model) warmUp(t *testing.T, store *app.Store) {
 	}
 }
 
-// record is a document as it is stored.
+// record returns the document of a value.
 func record(t *testing.T, id string, value any, fields map[string]any) storage.Record {
 	t.Helper()
 	body, err := json.Marshal(value)
@@ -148,7 +147,7 @@ func record(t *testing.T, id string, value any, fields map[string]any) storage.R
 	return storage.Record{ID: id, Revision: 7, Fields: fields, Body: body}
 }
 
-// put stores documents over those of the same ids.
+// put stores documents, and replaces those of the same ids.
 func put(t *testing.T, docs storage.Documents, collection string, records ...storage.Record) {
 	t.Helper()
 	schemas := app.Schemas()
@@ -158,7 +157,7 @@ func put(t *testing.T, docs storage.Documents, collection string, records ...sto
 	}
 }
 
-// read reads all that is told of a trail.
+// read reads a trail with all of its parts, as an answer shows it.
 func (c *model) read(t *testing.T, store *app.Store) {
 	t.Helper()
 	trail, err := store.Trails.Get(t.Context(), c.flow.ID, "trail")

@@ -17,12 +17,10 @@ import (
 	"attestry/storage/pipelines"
 )
 
-// What follows evaluates trails by docs/semantics.md 6.2, 6.3 and
-// 7.2 from nothing but the stored artifacts and attestations. It shares no code with
-// what it checks.
+// This file evaluates trails by docs/semantics.md 6.2, 6.3 and 7.2 from the stored artifacts and attestations alone. It
+// shares no code with the evaluation that it checks.
 
-// everything reads a collection of an organization in the order of one of its
-// indexes.
+// everything reads a collection of an organization in the order of one of its indexes.
 func everything[T any](t testing.TB, docs storage.Documents, collection, index, org string) []T {
 	t.Helper()
 	at := slices.IndexFunc(app.Schemas(), func(s *storage.Schema) bool { return s.Name == collection })
@@ -48,7 +46,7 @@ func everything[T any](t testing.TB, docs storage.Documents, collection, index, 
 	}
 }
 
-// facts are what was recorded in one trail.
+// facts are the facts of a trail.
 type facts struct {
 	template     template.Template
 	artifacts    []evidence.ArtifactRecord
@@ -90,7 +88,7 @@ func latest(all []evidence.Attestation) []evidence.Attestation {
 	})
 }
 
-// tally is what a list of attestations says under requirements.
+// tally is the result of attestations under requirements.
 type tally struct {
 	lines                 []string
 	nonCompliant, missing bool
@@ -150,7 +148,7 @@ func (f *facts) required(name string) ([]template.Attestation, bool) {
 	return nil, false
 }
 
-// ofTrail is what the attestations of the trail itself say.
+// ofTrail assesses the attestations of the trail itself.
 func (f *facts) ofTrail() tally {
 	var own []evidence.Attestation
 	for _, a := range f.attestations {
@@ -161,7 +159,7 @@ func (f *facts) ofTrail() tally {
 	return assess(f.template.Trail.Attestations, latest(own))
 }
 
-// newest is the newest record under a name; with a fingerprint, the newest of it.
+// newest returns the newest record of a name and, unless it is "", a fingerprint.
 func (f *facts) newest(name, fingerprint string) (found evidence.ArtifactRecord, ok bool) {
 	for _, record := range f.artifacts {
 		if record.Name != name || fingerprint != "" && record.Fingerprint != fingerprint {
@@ -174,8 +172,7 @@ func (f *facts) newest(name, fingerprint string) (found evidence.ArtifactRecord,
 	return found, ok
 }
 
-// bound are the attestations of a record: by its fingerprint, or by its name and
-// commit, where one that has no commit is bound to all of the name.
+// bound returns the attestations of a record: those by its fingerprint, and those by its name with its commit or none.
 func (f *facts) bound(record evidence.ArtifactRecord) []evidence.Attestation {
 	var bound []evidence.Attestation
 	for _, a := range f.attestations {
@@ -191,7 +188,7 @@ func (f *facts) bound(record evidence.ArtifactRecord) []evidence.Attestation {
 	return bound
 }
 
-// byName are the attestations that were made by an artifact's name.
+// byName returns the attestations by the name of an artifact.
 func (f *facts) byName(name string) []evidence.Attestation {
 	var found []evidence.Attestation
 	for _, a := range f.attestations {
@@ -202,8 +199,7 @@ func (f *facts) byName(name string) []evidence.Attestation {
 	return found
 }
 
-// names are those of the template in its order, then all others that something was
-// reported under.
+// names returns the artifact names of the template in its order, then all others of reports and attestations.
 func (f *facts) names() []string {
 	seen := map[string]bool{}
 	for _, record := range f.artifacts {
@@ -222,8 +218,7 @@ func (f *facts) names() []string {
 	return append(names, slices.Sorted(maps.Keys(seen))...)
 }
 
-// touched are the times of what concerned an artifact name, and of what concerned
-// the trail itself.
+// touched returns the times of the last facts about an artifact name, and about the trail itself.
 func (f *facts) touched(name string) (slot, trail float64) {
 	prints := map[string]bool{}
 	for _, record := range f.artifacts {
@@ -248,7 +243,7 @@ func (f *facts) touched(name string) (slot, trail float64) {
 	return slot, trail
 }
 
-// evaluatedAt is the time of the last event of the trail.
+// evaluatedAt returns the time of the last event of the trail.
 func (f *facts) evaluatedAt() float64 {
 	_, at := f.touched("")
 	for _, record := range f.artifacts {
@@ -260,7 +255,6 @@ func (f *facts) evaluatedAt() float64 {
 	return at
 }
 
-// evaluate evaluates the trail.
 func (f *facts) evaluate() verdict {
 	trail := f.ofTrail()
 	result := verdict{Attestations: trail.lines}
@@ -288,8 +282,8 @@ func (f *facts) evaluate() verdict {
 	return result
 }
 
-// told is the verdict that a report tells.
-func told(report compliance.Report) verdict {
+// verdictOf returns the verdict of a report.
+func verdictOf(report compliance.Report) verdict {
 	result := verdict{Status: report.Status, Attestations: lines(report.Attestations), EvaluatedAt: report.EvaluatedAt}
 	for _, one := range report.Artifacts {
 		artifact := artifactVerdict{
@@ -316,7 +310,7 @@ func lines(all []compliance.AttestationStatus) []string {
 	return out
 }
 
-// check compares all that is kept of the organization's trails with the facts.
+// check compares the aggregates of the organization with its facts.
 func (c *model) check(t testing.TB) {
 	t.Helper()
 	store := newStore(t, c.engine)
@@ -341,7 +335,7 @@ func (c *model) check(t testing.TB) {
 	}
 	total, err := store.Trails.Totals(t.Context(), c.org, []string{c.flow.ID})
 	if err != nil || total != int64(len(trails)) {
-		t.Errorf("%d trails are counted, there are %d: %v", total, len(trails), err)
+		t.Errorf("counted %d trails, there are %d: %v", total, len(trails), err)
 	}
 	c.checkProvenance(t, store, artifacts)
 	c.checkDecisions(t, attestations)
@@ -383,31 +377,30 @@ func (c *model) checkTrail(t testing.TB, store *app.Store, trail evidence.Trail,
 		t.Fatal(err)
 	}
 	f.template = stored.Template
-	got, want := told(compliance.Describe(&stored.Template, &trail, slots)), f.evaluate()
-	forgiveTimes(&got, slots)
-	forgiveTimes(&want, slots)
+	got, want := verdictOf(compliance.Describe(&stored.Template, &trail, slots)), f.evaluate()
+	ignorePrunedTimes(&got, slots)
+	ignorePrunedTimes(&want, slots)
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("trail %s is\n%s\nby its facts\n%s", trail.Name, pretty(got), pretty(want))
 	}
 	if trail.Status != want.Status {
-		t.Errorf("trail %s is kept as %s, it is %s", trail.Name, trail.Status, want.Status)
+		t.Errorf("trail %s is stored as %s, by its facts it is %s", trail.Name, trail.Status, want.Status)
 	}
 	if trail.Approved != compliance.Approved(&trail) {
-		t.Errorf("trail %s is kept as approved: %t, it is not so", trail.Name, trail.Approved)
+		t.Errorf("trail %s is stored as approved: %t, by its facts it is not so", trail.Name, trail.Approved)
 	}
 	for name, summary := range trail.Slots {
 		slot := slots[name]
 		if fresh := compliance.Summarize(stored.ID, &stored.Template, trail.Author(), &slot); summary != fresh {
-			t.Errorf("trail %s sums %s up as %+v, it is %+v", trail.Name, name, summary, fresh)
+			t.Errorf("trail %s summarizes %s as %+v, want %+v", trail.Name, name, summary, fresh)
 		}
 	}
 	c.checkOlder(t, store, &trail, slots, &f)
 	checkEvents(t, &trail, &f)
 }
 
-// forgiveTimes leaves out the times of slots that had to drop something: what
-// concerned a dropped artifact alone is not known of them.
-func forgiveTimes(v *verdict, slots map[string]evidence.Slot) {
+// ignorePrunedTimes leaves out the times of pruned slots, which do not reflect facts about dropped artifacts.
+func ignorePrunedTimes(v *verdict, slots map[string]evidence.Slot) {
 	for i, artifact := range v.Artifacts {
 		if slots[artifact.Name].Pruned {
 			v.Artifacts[i].EvaluatedAt = 0
@@ -423,8 +416,7 @@ func pretty(value any) string {
 	return string(text)
 }
 
-// checkOlder compares the state of artifacts that are not the newest of their
-// name.
+// checkOlder compares the state of each artifact, also of those that are not the newest of their name.
 func (c *model) checkOlder(t testing.TB, store *app.Store, trail *evidence.Trail, slots map[string]evidence.Slot, f *facts) {
 	t.Helper()
 	checked := map[string]bool{}
@@ -445,8 +437,8 @@ func (c *model) checkOlder(t testing.TB, store *app.Store, trail *evidence.Trail
 			artifact, known = slot.Current()
 		}
 		required, _ := f.required(record.Name)
-		own, whole := assess(required, latest(f.bound(record))), f.ofTrail()
-		want := statusOf(own.nonCompliant || whole.nonCompliant, own.missing || whole.missing)
+		own, trailTally := assess(required, latest(f.bound(record))), f.ofTrail()
+		want := statusOf(own.nonCompliant || trailTally.nonCompliant, own.missing || trailTally.missing)
 		described := compliance.DescribeArtifact(&f.template, trail, &slot, artifact)
 		if !known || described.Status != want || !slices.Equal(lines(described.Attestations), own.lines) {
 			t.Errorf("trail %s: %s of %s is %s with %q, by the facts %s with %q",
@@ -455,11 +447,11 @@ func (c *model) checkOlder(t testing.TB, store *app.Store, trail *evidence.Trail
 	}
 }
 
-// checkEvents looks for each event, which must be there once.
+// checkEvents checks that the trail has each event once.
 func checkEvents(t testing.TB, trail *evidence.Trail, f *facts) {
 	t.Helper()
 	if len(trail.Pending) > 0 || trail.Uncounted {
-		t.Errorf("trail %s is not settled", trail.Name)
+		t.Errorf("trail %s has unfinished changes", trail.Name)
 	}
 	begun := 0
 	got, want := map[string]int{}, map[string]int{}
@@ -526,13 +518,13 @@ func (c *model) checkProvenance(t testing.TB, store *app.Store, artifacts []evid
 		want.Children = slices.Compact(children[fingerprint])
 		want.Flows[c.flow.ID] = since(want.Flows[c.flow.ID], first.CreatedAt)
 		if len(known) != 1 || !reflect.DeepEqual(known[0], want) {
-			t.Errorf("%s is known from %+v, want %+v", fingerprint, known, want)
+			t.Errorf("%s has the provenance %+v, want %+v", fingerprint, known, want)
 		}
 	}
 	c.checkChildren(t, store, parents, newest)
 }
 
-// checkChildren wants children to be known as the artifact that the flow recorded last of those that have them.
+// checkChildren checks that the provenance of a child names the artifact that was recorded last of those that have it.
 func (c *model) checkChildren(t testing.TB, store *app.Store, parents map[string][]string, newest map[string]evidence.ArtifactRecord) {
 	t.Helper()
 	for child, artifacts := range parents {
@@ -547,7 +539,7 @@ func (c *model) checkChildren(t testing.TB, store *app.Store, parents map[string
 			t.Fatal(err)
 		}
 		if len(known) != 1 || known[0].Flows[c.flow.ID].Record != want.ID || known[0].Flows[c.flow.ID].Parent != want.Fingerprint {
-			t.Errorf("the child %s is known from %+v, want the record %s", child, known, want.ID)
+			t.Errorf("the child %s has the provenance %+v, want the record %s", child, known, want.ID)
 		}
 	}
 }
@@ -577,7 +569,7 @@ func (c *model) checkDecisions(t testing.TB, attestations []evidence.Attestation
 			}
 			subjects = append(subjects[:i], subject)
 		}
-		a.Name = "" // of a subject the last one counts, whatever it is called
+		a.Name = "" // the last decision on a subject counts, whatever its name
 		for _, subject := range subjects {
 			groups[subject] = append(groups[subject], a)
 		}

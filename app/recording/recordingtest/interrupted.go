@@ -18,9 +18,9 @@ var (
 	commitA, commitB       = strings.Repeat("1", 40), strings.Repeat("2", 40)
 )
 
-// before is what has happened when something is interrupted: printA is under two
-// names, under one of which printB was reported later; printC is in another trail.
-var before = []operation{
+// setup are the operations before the one that is interrupted. printA has two names, under one of which printB was
+// reported later. printC is in another trail.
+var setup = []operation{
 	{Kind: "report", Trail: "other", Name: "api", Fingerprint: printC, At: 5},
 	{Kind: "report", Trail: "trail", Name: "api", Fingerprint: printA, Commit: commitA, At: 10},
 	{Kind: "report", Trail: "trail", Name: "api", Fingerprint: printB, Children: []string{childOfB}, Commit: commitB, At: 20},
@@ -30,7 +30,7 @@ var before = []operation{
 	{Kind: "attest", Trail: "trail", Fingerprint: printA, Attestation: "x", Type: "junit", At: 33},
 }
 
-// interruptible are all kinds of things that may be interrupted, or come between.
+// interruptible are operations of all kinds that can be interrupted, or done in between.
 var interruptible = map[string]operation{
 	"begin":                     {Kind: "begin", Trail: "new", Description: "fresh", Template: 2},
 	"begin again":               {Kind: "begin", Trail: "trail", Description: "changed"},
@@ -51,8 +51,8 @@ var interruptible = map[string]operation{
 		Type: "system:decision", Control: "ctl", Compliant: true},
 	"decision about another trail's": {Kind: "attest", Trail: "trail", Fingerprint: printC, Attestation: "z",
 		Type: "system:decision", Control: "ctl", Compliant: true},
-	"that fingerprint comes": {Kind: "report", Trail: "trail", Name: "job", Fingerprint: printC},
-	"override of what is missing": {Kind: "override", Trail: "trail", Targets: []string{"api"}, Attestation: "x",
+	"artifact of another trail": {Kind: "report", Trail: "trail", Name: "job", Fingerprint: printC},
+	"override of a missing attestation": {Kind: "override", Trail: "trail", Targets: []string{"api"}, Attestation: "x",
 		Type: "junit", Compliant: true},
 	"override": {Kind: "override", Trail: "trail", Attestation: "x", Type: "generic", Compliant: true},
 	"override by fingerprint": {Kind: "override", Trail: "trail", Fingerprint: printA, Attestation: "x", Type: "junit",
@@ -61,18 +61,18 @@ var interruptible = map[string]operation{
 		Type: "junit", Compliant: true},
 }
 
-// prepared is a model in which that has happened.
+// prepared makes a model, and does the operations of setup.
 func prepared(t testing.TB, docs storage.Documents) *model {
 	t.Helper()
 	return preparedAt(t, docs, 0)
 }
 
-// preparedAt is prepared by a clock that is ahead by some seconds.
+// preparedAt is prepared with a clock that is ahead by some seconds.
 func preparedAt(t testing.TB, docs storage.Documents, ahead float64) *model {
 	t.Helper()
 	c := newModel(t, docs, 1)
 	store := newStore(t, docs)
-	for _, d := range before {
+	for _, d := range setup {
 		d.At += ahead
 		if err := c.do(t.Context(), store, d); err != nil {
 			t.Fatal(err)
@@ -81,19 +81,19 @@ func preparedAt(t testing.TB, docs storage.Documents, ahead float64) *model {
 	return c
 }
 
-// meeting are operations that touch what the interleaved touch.
+// meeting are operations that change the same documents as those in interleaved.
 var meeting = []string{
 	"another template", "the same template", "artifact under a new name", "artifact that replaces", "artifact that comes back",
-	"by fingerprint", "by names", "decision about another trail's", "that fingerprint comes",
+	"by fingerprint", "by names", "decision about another trail's", "artifact of another trail",
 }
 
-// interleaved are operations that come between the commands of those.
+// interleaved are operations that are done between the commands of those in meeting.
 var interleaved = []string{
-	"another template", "artifact under a new name", "artifact that replaces", "by fingerprint", "that fingerprint comes",
+	"another template", "artifact under a new name", "artifact that replaces", "by fingerprint", "artifact of another trail",
 }
 
-// testRecorderInterrupted disturbs each operation at each of its commands. The cases run
-// side by side, as they wait for the disk most of the time.
+// testRecorderInterrupted interrupts each operation at each of its commands. The cases run in parallel, as they wait for
+// the disk most of the time.
 func testRecorderInterrupted(t *testing.T, engine storagetest.DocumentsEngine) {
 	docs := openEngine(t, engine)
 	cases := map[string]func(t *testing.T, at int) bool{}
@@ -135,8 +135,8 @@ func testRecorderInterrupted(t *testing.T, engine storagetest.DocumentsEngine) {
 	work.Wait()
 }
 
-// died lets the process die at a write of an operation, and another one too that finishes
-// what it left behind. It reports whether the operation has so many writes.
+// died lets the process die at a write of an operation, and then another one that finishes the operation. It reports
+// whether the operation has so many writes.
 func died(t *testing.T, docs storage.Documents, d operation, at int, late bool) bool {
 	t.Helper()
 	c := prepared(t, docs)
@@ -144,7 +144,7 @@ func died(t *testing.T, docs storage.Documents, d operation, at int, late bool) 
 	err := c.do(t.Context(), newStore(t, process), d)
 	if !process.Reached.Load() {
 		if err != nil {
-			t.Errorf("undisturbed: %v", err)
+			t.Errorf("not interrupted: %v", err)
 		}
 		return false
 	}
@@ -153,11 +153,11 @@ func died(t *testing.T, docs storage.Documents, d operation, at int, late bool) 
 	}
 	successor := storagetest.NewFaultInjector(docs, storagetest.DieAtWrite(at, late))
 	_ = c.finish(t.Context(), newStore(t, successor))
-	c.settleAndRepeat(t, docs, d, fmt.Sprintf("dead at write %d, late %v", at, late))
+	c.finishAndRepeat(t, docs, d, fmt.Sprintf("dead at write %d, late %v", at, late))
 	return true
 }
 
-// cancelled lets the client go away at a write.
+// cancelled cancels the context of the request at a write. It reports whether the operation has so many writes.
 func cancelled(t *testing.T, docs storage.Documents, d operation, at int) bool {
 	t.Helper()
 	c := prepared(t, docs)
@@ -170,14 +170,13 @@ func cancelled(t *testing.T, docs storage.Documents, d operation, at int) bool {
 	}
 	process.Wait()
 	if process.Reached.Load() {
-		c.settleAndRepeat(t, docs, d, fmt.Sprintf("cancelled at write %d", at))
+		c.finishAndRepeat(t, docs, d, fmt.Sprintf("cancelled at write %d", at))
 	}
 	return process.Reached.Load()
 }
 
-// settleAndRepeat finishes what was left behind and compares it with the facts; then
-// the client does its operation again.
-func (c *model) settleAndRepeat(t *testing.T, docs storage.Documents, d operation, when string) {
+// finishAndRepeat finishes what was left behind, and compares it with the facts. Then the client repeats the operation.
+func (c *model) finishAndRepeat(t *testing.T, docs storage.Documents, d operation, when string) {
 	t.Helper()
 	store := newStore(t, docs)
 	if err := c.finish(t.Context(), store); err != nil {
@@ -186,7 +185,7 @@ func (c *model) settleAndRepeat(t *testing.T, docs storage.Documents, d operatio
 	c.check(t)
 	d.At++
 	if err := c.do(t.Context(), store, d); err != nil {
-		t.Errorf("%s, done again: %v", when, err)
+		t.Errorf("%s, repeated: %v", when, err)
 	}
 	c.check(t)
 	if t.Failed() {
@@ -194,8 +193,8 @@ func (c *model) settleAndRepeat(t *testing.T, docs storage.Documents, d operatio
 	}
 }
 
-// between lets another process do the second operation right before a command of the
-// first. It reports whether the first has so many.
+// between lets another process do the second operation right before a command of the first. It reports whether the first
+// has so many commands.
 func between(t *testing.T, docs storage.Documents, first, second string, at int) bool {
 	t.Helper()
 	c := prepared(t, docs)
@@ -203,7 +202,7 @@ func between(t *testing.T, docs storage.Documents, first, second string, at int)
 	one.At, other.At = 40, 41
 	process := storagetest.NewFaultInjector(docs, storagetest.Fault{At: at, Before: func() {
 		if err := c.do(t.Context(), newStore(t, docs), other); err != nil {
-			t.Errorf("%s in %s: %v", second, first, err)
+			t.Errorf("%s during %s: %v", second, first, err)
 		}
 	}})
 	if err := c.do(t.Context(), newStore(t, process), one); err != nil {

@@ -20,11 +20,10 @@ import (
 	"attestry/storage/storagetest"
 )
 
-// Recorder checks on an engine that what is kept of trails is what their facts say,
-// in whichever order, by however many writers, and after whatever interruption they
-// came. With -short it leaves out what takes long.
+// Recorder checks on an engine that trails and other aggregates reflect the facts, in whichever order, by however many
+// writers, and after whatever interruption the facts were recorded. With -short it skips cases that take long.
 func Recorder(t *testing.T, engine storagetest.DocumentsEngine) {
-	t.Run("AnyOrder", func(t *testing.T) { testRecorderOrder(t, engine, drawnRuns()) })
+	t.Run("AnyOrder", func(t *testing.T) { testRecorderOrder(t, engine, randomRuns()) })
 	if !testing.Short() {
 		t.Run("Crowded", func(t *testing.T) { testRecorderCrowded(t, engine) })
 	}
@@ -34,14 +33,14 @@ func Recorder(t *testing.T, engine storagetest.DocumentsEngine) {
 	t.Run("Costs", func(t *testing.T) { testRecorderCosts(t, engine) })
 }
 
-// RecorderBriefly is the part of Recorder that an engine could get wrong, without
-// what would take minutes on a server that is slow.
+// RecorderBriefly is the part of Recorder that depends most on the engine, without cases that take minutes on a slow
+// server.
 func RecorderBriefly(t *testing.T, engine storagetest.DocumentsEngine) {
 	t.Run("AnyOrder", func(t *testing.T) { testRecorderOrder(t, engine, 1) })
 	t.Run("Announced", func(t *testing.T) { testRecorderAnnounces(t, engine, !testing.Short()) })
 }
 
-// The templates that flows and trails of a model have.
+// modelTemplates are the templates of flows and trails of a model.
 var modelTemplates = []string{
 	template.Empty,
 	`
@@ -82,20 +81,19 @@ type model struct {
 	mu        sync.Mutex
 	// now counts the requests and answers so far.
 	now int
-	// acked tells by id when all attestations and artifacts that were acknowledged were,
-	// and begun by name when trails were begun.
+	// acked has the periods of the acknowledged attestations and artifacts by id, begun those of trails by name.
 	acked, begun map[string]period
 }
 
-// period is from when something was asked for until it was acknowledged.
-type period struct{ asked, acked int }
+// period is from the request of an operation until its acknowledgement, in counts of model.now.
+type period struct{ requested, acked int }
 
-// before reports whether something was acknowledged before another was asked for.
-func (p period) before(other period) bool { return p.acked < other.asked }
+// before reports whether an operation was acknowledged before another was requested.
+func (p period) before(other period) bool { return p.acked < other.requested }
 
 const modelFlow = "flow"
 
-// newStore is a process that works on the engine.
+// newStore opens a store on the engine, as a new process does.
 func newStore(t testing.TB, docs storage.Documents) *app.Store {
 	t.Helper()
 	clock := func() time.Time { return time.Unix(2_000_000_000, 0) }
@@ -111,7 +109,7 @@ func openEngine(t *testing.T, engine storagetest.DocumentsEngine) storage.Docume
 	return docs
 }
 
-// newModel makes an organization of its own, whose flow has a template.
+// newModel makes a new organization, whose flow has a template, by its index in modelTemplates.
 func newModel(t testing.TB, docs storage.Documents, flowTemplate int) *model {
 	t.Helper()
 	c := &model{engine: docs, org: evidence.NewID(), acked: map[string]period{}, begun: map[string]period{}}
@@ -134,13 +132,12 @@ func newModel(t testing.TB, docs storage.Documents, flowTemplate int) *model {
 	return c
 }
 
-// operation is something that a client reports. Done again, it is another report with
-// the same content.
+// operation is a request of a client. If it is done again, it is another report with the same content.
 type operation struct {
 	// Kind is begin, report, attest, or override.
 	Kind        string
 	Trail       string
-	Template    int // begin: index + 1, 0 for none
+	Template    int // begin: index in modelTemplates + 1, 0 for none
 	Description string
 	Name        string // report: the artifact's
 	Fingerprint string
@@ -167,41 +164,41 @@ func (d operation) String() string {
 	return fmt.Sprintf("%s template=%d compliant=%v at=%v", strings.Join(parts, " "), d.Template, d.Compliant, d.At)
 }
 
-// do lets a process do an operation, and remembers it when it is acknowledged.
+// do lets a process do an operation, and notes when it is acknowledged.
 func (c *model) do(ctx context.Context, store *app.Store, d operation) error {
 	id := evidence.NewID()
-	asked := c.ask(d)
+	requested := c.request(d)
 	err := c.perform(ctx, store, d, id)
 	if err == nil {
-		c.ack(d, id, asked)
+		c.ack(d, id, requested)
 	}
 	return err
 }
 
-// never is behind all requests.
+// never is later than any request.
 const never = math.MaxInt
 
-// ask notes a request.
-func (c *model) ask(d operation) int {
+// request notes a request, and returns its number.
+func (c *model) request(d operation) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now++
 	if _, known := c.begun[d.Trail]; !known {
-		c.begun[d.Trail] = period{asked: c.now, acked: never}
+		c.begun[d.Trail] = period{requested: c.now, acked: never}
 	}
 	return c.now
 }
 
-// ack notes that a request was answered.
-func (c *model) ack(d operation, id string, asked int) {
+// ack notes that a request was acknowledged.
+func (c *model) ack(d operation, id string, requested int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now++
 	if d.Kind != "begin" {
-		c.acked[id] = period{asked: asked, acked: c.now}
+		c.acked[id] = period{requested: requested, acked: c.now}
 	}
 	if begun := c.begun[d.Trail]; begun.acked == never {
-		c.begun[d.Trail] = period{asked: begun.asked, acked: c.now}
+		c.begun[d.Trail] = period{requested: begun.requested, acked: c.now}
 	}
 }
 
@@ -248,22 +245,22 @@ func (c *model) attestation(d operation, id string) evidence.Attestation {
 	return a
 }
 
-// refused reports whether an error is an answer to an operation that cannot be done.
+// refused reports whether an error means that an operation cannot be done.
 func refused(err error) bool {
 	code := evidence.CodeOf(err)
 	return code == evidence.NotFound || code == evidence.Invalid
 }
 
-// tryLater reports whether an error asks the client to do it again.
+// tryLater reports whether an error asks the client to retry.
 func tryLater(err error) bool {
 	code := evidence.CodeOf(err)
 	return code == evidence.Unavailable || code == evidence.Conflict
 }
 
-// late is a time behind that of any operation.
+// late is later than any operation.
 const late = 1e12
 
-// finish lets a process finish what others have left behind.
+// finish applies the pending events and the facts that other processes have left behind.
 func (c *model) finish(ctx context.Context, store *app.Store) error {
 	if _, err := store.Trails.ApplyPendingBefore(ctx, late); err != nil {
 		return err

@@ -13,33 +13,32 @@ import (
 	"attestry/storage/storagetest"
 )
 
-// times are the clocks by which operations may be done.
+// times are the clocks of operations: the time of the i-th one, in Unix seconds.
 var times = map[string]func(random *rand.Rand, i int) float64{
 	"rising": func(_ *rand.Rand, i int) float64 { return 1000 + float64(i) },
 	"equal":  func(*rand.Rand, int) float64 { return 1000 },
 	"mixed":  func(random *rand.Rand, _ int) float64 { return 1000 + float64(random.IntN(20)) },
-	// The clock is set back by ten minutes, now and then.
+	// The clock is set back by ten minutes after each twenty operations.
 	"set back": func(_ *rand.Rand, i int) float64 { return 10_000 + float64(i) - float64(600*(i/20)) },
 	// The clocks of the two processes differ by an hour.
 	"apart": func(_ *rand.Rand, i int) float64 { return 10_000 + float64(i) + float64(3600*(i%2)) },
 }
 
-// drawnRuns is how often models of each kind are drawn.
-func drawnRuns() int {
+// randomRuns is how many random models of each kind are tested.
+func randomRuns() int {
 	if testing.Short() {
 		return 2
 	}
 	return 5
 }
 
-// scale is how much happens in a model.
+// scale is the size of a random model.
 type scale struct {
 	trails, prints, operations, commits int
 	names, attestations                 []string
 }
 
-// testRecorderOrder records what is drawn by lot, by one and by several writers, and
-// compares all that is kept with the facts.
+// testRecorderOrder lets one and several writers do random operations, and compares the aggregates with the facts.
 func testRecorderOrder(t *testing.T, engine storagetest.DocumentsEngine, runs int) {
 	usual := scale{trails: 2, prints: 4, operations: 60, commits: 3,
 		names: []string{"api", "api", "web", "job"}, attestations: []string{"x", "y", "z"}}
@@ -49,7 +48,7 @@ func testRecorderOrder(t *testing.T, engine storagetest.DocumentsEngine, runs in
 			for _, writers := range []int{1, 8} {
 				for run := range runs {
 					t.Run(fmt.Sprintf("%d writers, run %d", writers, run), func(t *testing.T) {
-						testDrawn(t, docs, usual, clock, writers)
+						testRandom(t, docs, usual, clock, writers)
 					})
 				}
 			}
@@ -57,21 +56,20 @@ func testRecorderOrder(t *testing.T, engine storagetest.DocumentsEngine, runs in
 	}
 }
 
-// testRecorderCrowded draws more fingerprints than a slot holds, and more
-// attestations.
+// testRecorderCrowded has more fingerprints and attestations than a slot holds.
 func testRecorderCrowded(t *testing.T, engine storagetest.DocumentsEngine) {
 	docs := openEngine(t, engine)
 	crowded := scale{trails: 1, prints: 70, operations: 1200, commits: 100,
 		names: []string{"api"}, attestations: []string{"x", "y", "z", "u", "v", "w"}}
-	testDrawn(t, docs, crowded, "mixed", 8)
+	testRandom(t, docs, crowded, "mixed", 8)
 }
 
-func testDrawn(t *testing.T, docs storage.Documents, size scale, clock string, writers int) {
+func testRandom(t *testing.T, docs storage.Documents, size scale, clock string, writers int) {
 	t.Helper()
 	seed := uint64(time.Now().UnixNano())
 	random := rand.New(rand.NewPCG(seed, 0))
 	c := newModel(t, docs, random.IntN(len(modelTemplates)))
-	operations := draw(random, size, clock)
+	operations := randomOperations(random, size, clock)
 	c.doAll(t, operations, writers)
 	c.check(t)
 	if t.Failed() {
@@ -90,7 +88,7 @@ func script(operations []operation) string {
 	return text.String()
 }
 
-// doAll lets writers of two processes do the operations, each its share in order.
+// doAll lets writers of two processes do the operations, each its share of them in order.
 func (c *model) doAll(t *testing.T, operations []operation, writers int) {
 	t.Helper()
 	stores := []*app.Store{newStore(t, c.engine), newStore(t, c.engine)}
@@ -113,15 +111,15 @@ func (c *model) doAll(t *testing.T, operations []operation, writers int) {
 	}
 	work.Wait()
 	if writers > 1 {
-		// An answer that asked to try again may have left something behind.
+		// An operation that was retried may have left something behind.
 		if err := c.finish(t.Context(), stores[0]); err != nil {
 			t.Error(err)
 		}
 	}
 }
 
-// draw makes operations by lot.
-func draw(random *rand.Rand, size scale, clock string) []operation {
+// randomOperations makes random operations.
+func randomOperations(random *rand.Rand, size scale, clock string) []operation {
 	pick := func(from ...string) string { return from[random.IntN(len(from))] }
 	commit := func() string {
 		n := random.IntN(size.commits + 1)
@@ -135,10 +133,10 @@ func draw(random *rand.Rand, size scale, clock string) []operation {
 	operations := make([]operation, 0, size.operations)
 	for i := range size.operations {
 		d := operation{Trail: fmt.Sprint("trail-", random.IntN(size.trails)), At: times[clock](random, i)}
-		switch lot := random.IntN(20); {
-		case lot < 2:
+		switch n := random.IntN(20); {
+		case n < 2:
 			d.Kind, d.Template, d.Description = "begin", random.IntN(len(modelTemplates)+1), pick("", "one", "two")
-		case lot < 7:
+		case n < 7:
 			d.Kind, d.Name, d.Fingerprint, d.Commit = "report", name(), print(), commit()
 		default:
 			d.Kind, d.Attestation, d.Compliant = "attest", pick(size.attestations...), random.IntN(3) > 0
