@@ -150,3 +150,16 @@ func TestCountingDocumentsCountsCommandsAndBytes(t *testing.T) {
 		t.Errorf("an update cost %+v: %v", costs, err)
 	}
 }
+
+func TestFindAllStopsAtItsLimit(t *testing.T) {
+	notes, _ := newNotes(t)
+	if err := notes.Add(t.Context(), manyNotes(2*storage.MaxMany)...); err != nil {
+		t.Fatal(err)
+	}
+	for _, limit := range []int{1, storage.MaxMany, storage.MaxMany + 500, 2 * storage.MaxMany, storage.Unlimited} {
+		found, err := storage.FindAll(t.Context(), notes, storage.Query{Index: "rank", Equal: []any{"t"}, Limit: limit})
+		if want := min(limit, 2*storage.MaxMany); err != nil || len(found) != want {
+			t.Errorf("limit %d: found %d, %v", limit, len(found), err)
+		}
+	}
+}

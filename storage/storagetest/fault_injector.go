@@ -22,6 +22,8 @@ type Fault struct {
 	// command succeeds.
 	Before     func()
 	Dies, Late bool
+	// Err is returned instead of the command, and later commands succeed.
+	Err error
 }
 
 // DieAtWrite ends a process before or after its n-th write, or never if n is 0.
@@ -74,6 +76,9 @@ func (f *FaultInjector) around(command Command, run func() error) error {
 	f.Dead.Store(f.fault.Dies)
 	if f.fault.Before != nil {
 		f.fault.Before()
+	}
+	if f.fault.Err != nil {
+		return f.fault.Err
 	}
 	if !f.fault.Dies {
 		return run()

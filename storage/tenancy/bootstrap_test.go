@@ -15,6 +15,7 @@ import (
 	"attestry/evidence/evidencetest"
 	"attestry/evidence/identity"
 	"attestry/storage"
+	"attestry/storage/storagetest"
 	"attestry/storage/tenancy"
 )
 
@@ -384,4 +385,24 @@ func TestEntriesDeclaredAbsentAreRemoved(t *testing.T) {
 	if got := access(t, store, made[1].Secret.Reveal(), "acme"); got != evidence.Snapshotter {
 		t.Errorf("anna, who is declared again, is %v", got)
 	}
+}
+
+func TestBootstrapFailsWithEachOfItsCommands(t *testing.T) {
+	clock := evidencetest.NewClock(time.Unix(1_800_000_000, 0))
+	open := func() storage.Documents {
+		docs := newTenancyDocuments(t)
+		store := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
+		defer store.Close()
+		apply(t, store, tenancyBootstrap())
+		return docs
+	}
+	declared := bootstrapWithMadeKeys()
+	declared.Users[0].Keys[0].Absent = true
+	declared.Organizations[0].Members, declared.Organizations[0].AbsentMembers = map[string]evidence.Role{"bert": evidence.Admin}, []string{"anna"}
+	storagetest.EachFailure(t, 20, open, func(docs storage.Documents) error {
+		store := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
+		defer store.Close()
+		_, err := store.ApplyBootstrap(t.Context(), declared)
+		return err
+	})
 }

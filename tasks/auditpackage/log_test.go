@@ -375,3 +375,26 @@ func TestAuditorsProveAFactByHand(t *testing.T) {
 		}
 	}
 }
+
+func TestAssemblyFailsWithEachOfItsCommands(t *testing.T) {
+	s := withLog(t)
+	s.deliver()
+	s.allow(current)
+	s.sequence()
+	engine := s.docs
+	for kind, subject := range map[string]audit.Assembly{"a trail": s.ofTrail("1"), "an artifact": s.ofArtifact(current)} {
+		t.Run(kind, func(t *testing.T) {
+			open := func() storage.Documents {
+				s.start(engine, s.engine)
+				s.clock.Advance(time.Hour)
+				s.ask(subject)
+				s.ask(subject) // the first one may only get the failure of the last attempt
+				return engine
+			}
+			storagetest.EachFailure(t, 20, open, func(docs storage.Documents) error {
+				s.start(docs, s.engine)
+				return s.assembler.Assemble(t.Context(), subject.ID)
+			})
+		})
+	}
+}

@@ -323,3 +323,34 @@ func TestAttemptsOfAnOrganizationAreLimited(t *testing.T) {
 		t.Errorf("%d were sent", len(s.recipient.sent))
 	}
 }
+
+// TestFanOutFailsWithEachOfItsCommands has an event of each kind. A notice that lacked something would be sent for good.
+func TestFanOutFailsWithEachOfItsCommands(t *testing.T) {
+	s := newScene(t)
+	flow := s.flow()
+	s.reportArtifact("1", "web")
+	s.requireProvenance()
+	s.report("stranger")
+	s.relayAll()
+	s.action(notification.OfEnvironments, s.env, []notification.Trigger{
+		notification.StartedArtifact, notification.ExitedArtifact, notification.ScaledArtifact, notification.AllowedArtifact,
+		notification.NonCompliantEnv, notification.CompliantEnv,
+	}, webhook("a"), chat("b"))
+	s.action(notification.OfFlows, flow, allFlowTriggers, webhook("a"))
+	s.report("web")
+	s.report("web", "web")
+	s.allow("web")
+	s.reportArtifact("2", "web")
+	s.must(s.attest("2", "web"))
+	s.must(s.relay.Relay(t.Context()))
+	events := s.queue.fanouts
+	if len(events) < 6 {
+		t.Fatalf("there are %d events", len(events))
+	}
+	for _, event := range events {
+		storagetest.EachFailure(t, 3, func() storage.Documents { return s.docs }, func(docs storage.Documents) error {
+			s.start(docs, nil)
+			return s.fanout.Tell(t.Context(), event.event, event.action)
+		})
+	}
+}
