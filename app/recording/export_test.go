@@ -40,7 +40,8 @@ func (r *Recorder) BeginTogether(ctx context.Context, scope Scope, flow string, 
 }
 
 // WhereRunning returns the environments in which artifacts or their children run. It looks up children not given.
-func (r *Recorder) WhereRunning(ctx context.Context, org string, fingerprints []string, children map[string][]string) ([]string, error) {
-	found, err := r.whereRunning(ctx, org, fingerprints, children, true)
+// refresh ignores the cache.
+func (r *Recorder) WhereRunning(ctx context.Context, org string, fingerprints []string, children map[string][]string, refresh bool) ([]string, error) {
+	found, err := r.whereRunning(ctx, org, fingerprints, children, refresh)
 	return found.environments, err
 }
