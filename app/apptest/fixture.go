@@ -1,5 +1,4 @@
-// Package apptest has what tests of the repositories share: a store over embedded engines,
-// a clock that the test sets, and faults of an engine.
+// Package apptest has fixtures for tests: a store over embedded engines with a clock and fault injection, and records.
 package apptest
 
 import (

@@ -96,7 +96,7 @@ func (e *Evaluator) Check(ctx context.Context, org string, definition attestatio
 }
 
 // Evaluate evaluates a payload by a definition, in a child process. Beyond the limits it is Invalid. Unavailable means
-// that ctx ended, or that too many evaluations of the organization wait.
+// that ctx ended, that too many evaluations of the organization wait, or that the child failed.
 func (e *Evaluator) Evaluate(ctx context.Context, org string, definition attestation.Definition, payload json.RawMessage) (attestation.Verdict, error) {
 	if definition.Schema == nil && len(definition.Rules) == 0 {
 		return attestation.Verdict{Compliant: true}, nil

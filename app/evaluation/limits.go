@@ -34,8 +34,8 @@ type Limits struct {
 }
 
 // productionLimits bound users' definitions. An honest rule that copies a list or an object once for each entry of the
-// largest payload allocates 1 to 3 GiB; an endless one reaches the limit within seconds. The CPU time is below the
-// timeout of a request, so that a slow evaluation is refused rather than tried again.
+// largest payload allocates 1 to 3 GiB; one that allocates without end reaches the limit within seconds. The CPU time
+// is below the timeout of a request, so that a slow evaluation is refused rather than tried again.
 var productionLimits = Limits{Bytes: 4 << 30, Memory: 128 << 20, CPU: 20 * time.Second}
 
 // apply sets the limits of the process as a whole.

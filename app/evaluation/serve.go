@@ -20,7 +20,7 @@ func ServeChild() {
 	if os.Getenv(childVariable) == "" {
 		return
 	}
-	// A terminal sends these to the parent as well, which ends its children when it stops.
+	// A terminal or systemd sends these to the parent as well, which ends its children when it stops.
 	signal.Ignore(os.Interrupt, syscall.SIGTERM)
 	if err := serve(os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -16,7 +16,7 @@ import (
 // State says how far a period meets a requirement or a measure (docs/semantics.md 26.7).
 type State string
 
-// The states, from the best to the worst. The state of several measures is the worst of theirs.
+// The states, in ascending order. A requirement's state is the highest one of its measures.
 const (
 	NotMeasured       State = "not_measured"
 	Met               State = "met"

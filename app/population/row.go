@@ -53,7 +53,7 @@ type Row struct {
 	controls map[string]string
 }
 
-// Has reports whether a finding is the row's kind, verdict, approval, a flag or an incident; "" is in all rows.
+// Has reports whether a finding is the row's kind, verdict or approval, a flag or an incident; "" is in all rows.
 func (r *Row) Has(finding string) bool {
 	switch finding {
 	case "":

@@ -11,7 +11,7 @@ import (
 
 const secondsPerDay = 24 * 60 * 60
 
-// Totals are the totals of a period (docs/semantics.md 26.5).
+// Totals counts the deployments and events of a period (docs/semantics.md 26.5).
 type Totals struct {
 	Events      EventTotals    `json:"events"`
 	Deployments int            `json:"deployments" doc:"As many as events that started an artifact."`

@@ -9,7 +9,7 @@ import (
 	"attestry/storage/pipelines"
 )
 
-// recordingTime chooses the time of a fact. A retry keeps the chosen time, as the fact may be stored with it.
+// recordingTime chooses the time of a fact. If the fact may be stored, a retry keeps its time unless newer facts exist.
 type recordingTime struct {
 	// now is the time by the clock of this process, in Unix seconds.
 	now float64

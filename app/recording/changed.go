@@ -10,8 +10,7 @@ import (
 // maxChanged bounds the facts of each kind that ChangedTrails reads.
 const maxChanged = 20 * storage.MaxMany
 
-// ReflectedUntil returns the time in Unix seconds up to which trails and slots reflect all facts, or 0 if it is
-// unknown.
+// ReflectedUntil returns the time in Unix seconds up to which trails and slots reflect all facts; 0 means unknown.
 func (r *Recorder) ReflectedUntil(ctx context.Context, org string) (float64, error) {
 	mark, err := r.marks.get(ctx, org)
 	return mark.start(), err

@@ -300,7 +300,7 @@ func (s *clockFixture) decision(id string) evidence.Entry {
 	return decision.Entry
 }
 
-func TestLaterRecordsCountWhateverTheClocksShow(t *testing.T) {
+func TestLaterRecordsCountDespiteWrongClocks(t *testing.T) {
 	for clocks, c := range disagreeing {
 		for name, story := range stories {
 			t.Run(clocks+"/"+name, func(t *testing.T) { story(newClockFixture(t, c.processes, c.clock)) })

@@ -194,7 +194,7 @@ func (r *Recorder) changeExisting(ctx context.Context, scope Scope, apply func(c
 	return r.change(ctx, evidence.TrailKey(ref.ID, scope.Trail), apply)
 }
 
-// changeOpened records something in the trail of a scope, which it begins with its flow if need be, and sets at.begun.
+// changeOpened records something in the trail of a scope. If need be it begins the trail and flow, and sets at.begun.
 func (r *Recorder) changeOpened(ctx context.Context, scope Scope, at *recordingTime, apply func(context.Context, *trailUpdate) error) error {
 	flow, err := r.Flows.Ensure(ctx, scope.Org, scope.Flow, scope.By, scope.At)
 	if err != nil {

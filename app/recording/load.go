@@ -175,7 +175,7 @@ func (r *Recorder) loadAttestation(ctx context.Context, u *trailUpdate, names []
 	return in, err
 }
 
-// loadAttested reads the decisions that an attestation may replace, and returns the slots of its artifact names.
+// loadAttested reads the decisions that an attestation about names may replace, and returns the slots it belongs to.
 func (u *trailUpdate) loadAttested(ctx context.Context, names []string, a *evidence.Attestation) ([]*slotUpdate, error) {
 	slots, err := u.loadSlotsOf(ctx, names, a.Fingerprint)
 	if err != nil {

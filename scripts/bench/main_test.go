@@ -58,7 +58,7 @@ func assertEmpty(t *testing.T, folder string) {
 	}
 }
 
-func TestRunRefusesWhatItCannotMeasure(t *testing.T) {
+func TestRunRefusesInvalidArguments(t *testing.T) {
 	for name, args := range map[string][]string{
 		"unknown workload":  {"--rows", "no such row"},
 		"no duration":       {"--seconds", "0"},
@@ -88,7 +88,7 @@ func TestFailedWorkloadLeavesItsData(t *testing.T) {
 	}
 }
 
-// TestOtherProgramIsComparedInTurns lets a script be the other program.
+// TestOtherProgramIsComparedInTurns uses a script as the other program.
 func TestOtherProgramIsComparedInTurns(t *testing.T) {
 	const name = "page 1 of events, 1 client"
 	other := filepath.Join(t.TempDir(), "other")

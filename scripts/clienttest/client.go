@@ -20,14 +20,14 @@ type Client struct {
 	http   http.Client
 }
 
-// New returns a client of an organization. Addresses are those of api processes of one service, http://host:port.
+// New returns a client of an organization. addresses are those of the api processes of one service, as http://host:port.
 func New(org, key string, addresses ...string) *Client {
-	// Longer than the service takes to answer that it is too busy.
+	// timeout is longer than the service takes to answer that it is too busy.
 	const timeout = 40 * time.Second
 	return &Client{org: org, key: key, addresses: addresses, http: http.Client{Timeout: timeout, Transport: &http.Transport{MaxIdleConnsPerHost: 4096}}}
 }
 
-// Address is that of the api process that is asked now.
+// Address is that of the api process to which requests are sent now.
 func (c *Client) Address() string { return c.addresses[int(c.failed.Load())%len(c.addresses)] }
 
 // Send sends a request once.
@@ -57,7 +57,7 @@ type Request struct {
 
 // EncodeForm returns a form with its data and, if file is not "", a file in a field of that name.
 func EncodeForm(field, data, file string, content []byte) (body []byte, contentType string) {
-	var buffer bytes.Buffer // takes everything
+	var buffer bytes.Buffer // writing to it never fails
 	form := multipart.NewWriter(&buffer)
 	form.WriteField(field, data)
 	if file != "" {

@@ -8,7 +8,7 @@ import (
 	"net/http"
 )
 
-// Get reads what is at a path of the API. Answers other than 200 are errors.
+// Get returns the body of the answer at a path of the API. Answers other than 200 are errors.
 func Get(ctx context.Context, c *Client, path string) ([]byte, error) {
 	status, body, err := c.Send(ctx, Request{Method: http.MethodGet, Path: path})
 	if err == nil && status != http.StatusOK {
@@ -17,7 +17,7 @@ func Get(ctx context.Context, c *Client, path string) ([]byte, error) {
 	return body, err
 }
 
-// List reads all pages of a list, which is bare or the member data of an object.
+// List reads all pages of a list, which is the answer itself or the member data of an object.
 func List[T any](ctx context.Context, c *Client, path string, perPage int) (all []T, err error) {
 	for number := 1; ; number++ {
 		body, err := Get(ctx, c, fmt.Sprintf("%s?per_page=%d&page=%d", path, perPage, number))

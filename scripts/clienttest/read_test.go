@@ -10,8 +10,8 @@ import (
 	"attestry/scripts/clienttest"
 )
 
-// TestListsAreReadToTheirEnd reads both forms of lists, whose last pages are shorter or empty.
-func TestListsAreReadToTheirEnd(t *testing.T) {
+// TestListsAreReadToTheirLastPage reads both forms of lists, with last pages that are shorter or empty.
+func TestListsAreReadToTheirLastPage(t *testing.T) {
 	pages := map[string][]int{"1": {1, 2}, "2": {3, 4}, "3": {5}}
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var answer any = pages[r.URL.Query().Get("page")]
@@ -34,12 +34,12 @@ func TestListsAreReadToTheirEnd(t *testing.T) {
 		}
 	}
 	if _, err := clienttest.List[int](t.Context(), clienttest.New("acme", "other", service.URL), "/flows/{org}/bare", 2); err == nil {
-		t.Error("an answer of 401 is no error")
+		t.Error("no error for an answer with status 401")
 	}
 }
 
-// TestNextAddressIsUsedAfterNoAnswer ends one of two processes.
-func TestNextAddressIsUsedAfterNoAnswer(t *testing.T) {
+// TestNextAddressIsUsedIfThereIsNoAnswer stops one of two servers.
+func TestNextAddressIsUsedIfThereIsNoAnswer(t *testing.T) {
 	answers := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	first, second := httptest.NewServer(answers), httptest.NewServer(answers)
 	defer second.Close()
@@ -49,7 +49,7 @@ func TestNextAddressIsUsedAfterNoAnswer(t *testing.T) {
 	}
 	first.Close()
 	if _, err := clienttest.Get(t.Context(), c, "/flows/{org}"); err == nil {
-		t.Fatal("a process answers that has ended")
+		t.Fatal("a closed server answers")
 	}
 	if _, err := clienttest.Get(t.Context(), c, "/flows/{org}"); err != nil || c.Address() != second.URL {
 		t.Error(c.Address(), err)

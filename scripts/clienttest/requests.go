@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// JSON is a request with a body in JSON.
+// JSON returns a request with a body in JSON.
 func JSON(method, path, format string, args ...any) Request {
 	return Request{Method: method, Path: path, ContentType: "application/json", Body: fmt.Appendf(nil, format, args...)}
 }
 
-// Form is a request with a form: its data and, if file is not "", a file in a field of that name.
+// Form returns a request with a form: its data and, if file is not "", a file in a field of that name.
 func Form(method, path, field, data, file string, content []byte) Request {
 	body, contentType := EncodeForm(field, data, file, content)
 	return Request{Method: method, Path: path, ContentType: contentType, Body: body}
@@ -35,8 +35,8 @@ func ReportArtifact(flow, trail, fingerprint, mark string) Request {
 		"trail_name": %q, "template_reference_name": "web", "user_data": {"mark": %q}}`, fingerprint, fingerprint[:40], trail, mark)
 }
 
-// Attest attests an artifact, or a trail if the fingerprint is "", with a mark in its user data and a file of evidence
-// unless that is empty.
+// Attest attests an artifact, or a trail if the fingerprint is "", with a mark in its user data and, unless evidence is
+// empty, an evidence file.
 func Attest(flow, trail, fingerprint, name, mark string, compliant bool, evidence []byte) Request {
 	of, file := "", ""
 	if fingerprint != "" {
@@ -49,7 +49,7 @@ func Attest(flow, trail, fingerprint, name, mark string, compliant bool, evidenc
 		fmt.Sprintf(`{"attestation_name": %q, "is_compliant": %t, %s"user_data": {"mark": %q}}`, name, compliant, of, mark), file, evidence)
 }
 
-// ReportCluster reports that a cluster runs just the images with these fingerprints.
+// ReportCluster reports that a cluster runs the images with these fingerprints and no others.
 func ReportCluster(environment string, fingerprints ...string) Request {
 	pods := make([]string, 0, len(fingerprints))
 	for i, fingerprint := range fingerprints {

@@ -16,9 +16,9 @@ import (
 
 const (
 	clockVariable = "FAULTS_CLOCK"
-	// now is what time.Now has of the runtime, and what it has in the programs that are tested.
+	// now is how time.Now reads the clock of the runtime, and jumpingNow how it does in the tested programs.
 	now, jumpingNow = "sec, nsec, mono := runtimeNow()\n", now + "\tsec += *jump\n"
-	// jump is a file that is added to that package. It must not change without a reason: all is compiled again then.
+	// jump is a file that is added to the package time. Each change of it has all packages compiled again.
 	jump = `package time
 
 import (
@@ -42,8 +42,8 @@ var jump = func() *int64 {
 `
 )
 
-// build builds the programs of the service with a package time whose clock can be set: it adds what a file says to the time
-// of day, and nothing to the time that has passed, as a machine does whose clock is set.
+// build builds the programs of the service with a package time whose wall clock can be set: it adds the seconds in a file to
+// the wall clock, and nothing to the monotonic clock, as if the clock of the machine were set.
 func (s *system) build(ctx context.Context) error {
 	root, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *system) build(ctx context.Context) error {
 		return err
 	}
 	if strings.Count(string(content), now) != 1 {
-		return errors.New("the package time of this Go version is another one: see scripts/faultstest/clock.go")
+		return errors.New("the package time of this Go version is different: see scripts/faultstest/clock.go")
 	}
 	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{
 		filepath.Join(folder, "time.go"): s.path("time.go"), filepath.Join(folder, "jump.go"): s.path("jump.go"),
@@ -75,7 +75,7 @@ func (s *system) build(ctx context.Context) error {
 	return build.Run()
 }
 
-// setClocks has the clocks of all processes of the service be ahead, and waits until one tells that time.
+// setClocks sets the clocks of all processes of the service ahead, and waits until an answer has that time.
 func (s *system) setClocks(ahead time.Duration) error {
 	file, err := os.OpenFile(s.path("clock"), os.O_WRONLY, 0)
 	if err != nil {
@@ -90,15 +90,15 @@ func (s *system) setClocks(ahead time.Duration) error {
 		if err != nil {
 			continue
 		}
-		told, err := http.ParseTime(answer.Header.Get("Date"))
-		if answer.Body.Close(); err == nil && time.Until(told.Add(-ahead)).Abs() < 5*time.Second {
+		date, err := http.ParseTime(answer.Header.Get("Date"))
+		if answer.Body.Close(); err == nil && time.Until(date.Add(-ahead)).Abs() < 5*time.Second {
 			return nil
 		}
 	}
 	return fmt.Errorf("the clock of %s did not jump", s.addresses[0])
 }
 
-// jumping has all clocks of the service jump, and back to the right time.
+// jumping is a fault that sets all clocks of the service ahead, and then back to the right time.
 func (s *system) jumping(name string, ahead, hold time.Duration) fault {
 	return fault{name, func() error { return s.setClocks(ahead) }, func() error { return s.setClocks(0) }, hold}
 }

@@ -30,7 +30,7 @@ func (s *system) cluster(ctx context.Context) error {
 	process := func(name, file, monitor string, own ...string) *program {
 		own = slices.Concat(s.settings, own, []string{"ATTESTRY_REDIS_URL=redis://" + free[0] + "/0", "ATTESTRY_MONITOR_LISTEN=" + monitor,
 			"ATTESTRY_OBJECTS_URL=http://attestry:attestry-test@" + free[1] + "/attestry", "ATTESTRY_BASE_URL=http://" + free[3],
-			// It loses updates when they come by several connections.
+			// The MongoDB-compatible server loses updates of concurrent connections.
 			"ATTESTRY_DATABASE_URL=mongodb://" + free[2] + "/attestry?maxPoolSize=1"})
 		return s.add(name, "http://"+monitor+"/readyz", own, s.path(file))
 	}
@@ -50,7 +50,7 @@ func (s *system) cluster(ctx context.Context) error {
 	return nil
 }
 
-// flush has a Redis forget everything.
+// flush removes all data of a Redis.
 func flush(address string) error {
 	connection, err := net.Dial("tcp", address)
 	if err != nil {
@@ -62,7 +62,7 @@ func flush(address string) error {
 		_, err = io.ReadFull(connection, answer)
 	}
 	if err == nil && string(answer) != "+OK" {
-		err = fmt.Errorf("FLUSHALL is answered %q", answer)
+		err = fmt.Errorf("the answer to FLUSHALL is %q", answer)
 	}
 	return err
 }

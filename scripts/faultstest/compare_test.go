@@ -17,7 +17,7 @@ import (
 // item is an item of a list.
 type item = map[string]any
 
-// fake is a service with the lists that a writer's facts are compared with, by their paths.
+// fake is a fake service, with the lists of its API by path.
 type fake struct {
 	lists   map[string][]item
 	entries []translog.Entry
@@ -54,10 +54,10 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	json.NewEncoder(w).Encode(answer)
 }
 
-// newTested returns a writer that has made two releases, and a service that has them: a second request for the artifact of the
-// first was recorded as well, one for that of the second was not.
+// newTested returns a writer that has made two releases, and a service that has them. Both artifacts were sent twice, and only
+// the second request was acknowledged: the first one was recorded for the first release, and not for the second.
 func newTested(t *testing.T) (*tested, *fake) {
-	tested := &tested{ledger: newLedger(), writers: []*writer{{name: "w"}}, logical: 1, receiver: &receiver{told: map[string]map[string]bool{}}}
+	tested := &tested{ledger: newLedger(), writers: []*writer{{name: "w"}}, logical: 1, receiver: &receiver{delivered: map[string]map[string]bool{}}}
 	f := &fake{lists: map[string][]item{logicalPath: {{"index": 1}, {"index": 2}, {"index": 3}}}}
 	artifact := func(n, try int) {
 		id := fmt.Sprintf("artifact-%d-%d", n, try)
@@ -66,7 +66,7 @@ func newTested(t *testing.T) (*tested, *fake) {
 			"user_data": item{"mark": fmt.Sprintf("w-%d#%d", n, try)},
 		})
 		f.entries = append(f.entries, translog.Entry{Kind: "artifact", ID: id})
-		tested.tell(fmt.Sprintf("notice ARTIFACT_REPORTED : w-%d f%d ", n, n), id)
+		tested.deliver(fmt.Sprintf("notice ARTIFACT_REPORTED : w-%d f%d ", n, n), id)
 	}
 	for n := range 2 {
 		trail := fmt.Sprintf("w-%d", n)
@@ -75,19 +75,19 @@ func newTested(t *testing.T) (*tested, *fake) {
 		tested.acknowledge("artifact %s#2 COMPLIANT", trail)
 		f.lists[trailsPath] = append(f.lists[trailsPath], item{"name": trail, "compliance_state": "COMPLIANT"})
 		tested.acknowledge("trail %s COMPLIANT", trail)
-		tested.tell("notice TRAIL_STARTED : "+trail+"  ", "1")
+		tested.deliver("notice TRAIL_STARTED : "+trail+"  ", "1")
 		f.lists[attestationsPath] = append(f.lists[attestationsPath], item{
 			"attestation_id": fmt.Sprint("a", n), "trail_name": trail, "is_compliant": true, "user_data": item{"mark": trail + "/scan#1"},
 		})
 		f.entries = append(f.entries, translog.Entry{Kind: "attestation", ID: fmt.Sprint("a", n)})
 		tested.acknowledge("attestation %s/scan#1 true", trail)
-		tested.tell(fmt.Sprintf("notice ATTESTATION_REPORTED : %s  a%d", trail, n), "1")
+		tested.deliver(fmt.Sprintf("notice ATTESTATION_REPORTED : %s  a%d", trail, n), "1")
 		f.lists[snapshotsPath] = append(f.lists[snapshotsPath], item{"index": n + 1, "compliant": true})
 		f.lists[eventsPath] = append(f.lists[eventsPath], item{"snapshot_index": n + 1, "sha256": fmt.Sprint("f", n), "type": "started-compliant"},
 			item{"snapshot_index": n + 1, "sha256": "before", "type": "exited"})
 		f.entries = append(f.entries, translog.Entry{Kind: "snapshot", ID: fmt.Sprintf("of-w:%d", n+1)})
 		tested.acknowledge("snapshot w:%d true f%d", n+1, n)
-		tested.tell(fmt.Sprintf("notice ARTIFACT_STARTED w:%d  f%d ", n+1, n), "1")
+		tested.deliver(fmt.Sprintf("notice ARTIFACT_STARTED w:%d  f%d ", n+1, n), "1")
 	}
 	artifact(0, 1)
 	for n := range 3 {
@@ -99,14 +99,14 @@ func newTested(t *testing.T) (*tested, *fake) {
 	return tested, f
 }
 
-func (t *tested) tell(name, delivery string) {
-	if t.receiver.told[name] == nil {
-		t.receiver.told[name] = map[string]bool{}
+func (t *tested) deliver(name, delivery string) {
+	if t.receiver.delivered[name] == nil {
+		t.receiver.delivered[name] = map[string]bool{}
 	}
-	t.receiver.told[name][delivery] = true
+	t.receiver.delivered[name][delivery] = true
 }
 
-func TestWhatIsLostTwiceMisnumberedOrMisjudgedIsFound(t *testing.T) {
+func TestLostDoubledAndWrongFactsAreFound(t *testing.T) {
 	without := func(path string) func(*tested, *fake) {
 		return func(_ *tested, f *fake) { f.lists[path] = f.lists[path][1:] }
 	}
@@ -132,15 +132,15 @@ func TestWhatIsLostTwiceMisnumberedOrMisjudgedIsFound(t *testing.T) {
 		"an attestation is lost":           {without(attestationsPath), []string{"lost: attestation w-0/scan#1 true", "unexpected: entry attestation/a0"}},
 		"an attestation is there twice":    {double(attestationsPath), []string{"twice: attestation w-0/scan#1 true"}},
 		"an attestation is judged wrongly": {set(attestationsPath, "is_compliant", false), []string{"lost: attestation w-0/scan#1 true"}},
-		"an attestation of nobody":         {set(attestationsPath, "user_data", item{"mark": "x"}), []string{"unexpected: attestation x true"}},
+		"an attestation is unknown":        {set(attestationsPath, "user_data", item{"mark": "x"}), []string{"unexpected: attestation x true"}},
 		"the numbers have a gap":           {set(snapshotsPath, "index", 3), []string{"lost: snapshot w:1 true f0", "unexpected: snapshot w:3 true "}},
 		"a snapshot is there twice":        {double(snapshotsPath), []string{"twice: snapshot w:1 true f0", "lost: snapshot all:4"}},
 		"a snapshot is judged wrongly":     {set(snapshotsPath, "compliant", false), []string{"unexpected: snapshot w:1 false f0"}},
 		"a snapshot is of another report":  {set(eventsPath, "sha256", "f7"), []string{"unexpected: snapshot w:1 true f7"}},
 		"a logical snapshot is lost":       {without(logicalPath), []string{"lost: snapshot all:1"}},
-		"a notice is not told":             {func(s *tested, _ *fake) { delete(s.receiver.told, "notice TRAIL_STARTED : w-1  ") }, []string{"lost: notice TRAIL_STARTED : w-1  "}},
-		"a notice is told twice":           {func(s *tested, _ *fake) { s.tell("notice TRAIL_STARTED : w-1  ", "2") }, []string{"twice: notice TRAIL_STARTED : w-1  "}},
-		"a notice of nothing":              {func(s *tested, _ *fake) { s.tell("notice TRAIL_STARTED : w-9  ", "1") }, []string{"unexpected: notice TRAIL_STARTED : w-9  "}},
+		"a notice is lost":                 {func(s *tested, _ *fake) { delete(s.receiver.delivered, "notice TRAIL_STARTED : w-1  ") }, []string{"lost: notice TRAIL_STARTED : w-1  "}},
+		"a notice is sent twice":           {func(s *tested, _ *fake) { s.deliver("notice TRAIL_STARTED : w-1  ", "2") }, []string{"twice: notice TRAIL_STARTED : w-1  "}},
+		"a notice is unknown":              {func(s *tested, _ *fake) { s.deliver("notice TRAIL_STARTED : w-9  ", "1") }, []string{"unexpected: notice TRAIL_STARTED : w-9  "}},
 		"a fact is not in the log":         {func(_ *tested, f *fake) { f.entries = f.entries[1:] }, []string{"lost: entry artifact/artifact-0-2"}},
 		"a fact is in the log twice":       {func(_ *tested, f *fake) { f.entries = append(f.entries, f.entries[1]) }, []string{"twice: entry attestation/a0"}},
 		"a snapshot is in the log twice":   {func(_ *tested, f *fake) { f.entries = append(f.entries, f.entries[2]) }, []string{"twice: entry snapshot/1"}},
@@ -158,12 +158,12 @@ func TestWhatIsLostTwiceMisnumberedOrMisjudgedIsFound(t *testing.T) {
 			}
 			for _, want := range row.want {
 				if !found[want] {
-					t.Errorf("%q is not found, but %q", want, slices.Sorted(maps.Keys(found)))
+					t.Errorf("no %q in the findings %q", want, slices.Sorted(maps.Keys(found)))
 				}
 			}
 			var out strings.Builder
 			if err := printLedger(&out, l); (err != nil) != (len(row.want) > 0) || len(row.want) == 0 && len(found) > 0 {
-				t.Errorf("the end is %v after %d findings:\n%s", err, len(found), &out)
+				t.Errorf("got %v after %d findings:\n%s", err, len(found), &out)
 			}
 		})
 	}

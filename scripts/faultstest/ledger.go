@@ -8,12 +8,12 @@ import (
 	"sync"
 )
 
-// ledger counts facts by their names, which begin with their kind and contain what was judged of them.
+// ledger counts facts by their names, which begin with the kind and contain the verdict.
 type ledger struct {
 	mutex sync.Mutex
-	// want are those that must be there, as they were acknowledged or follow from others that are there, and got those that are.
+	// want counts the facts that were acknowledged or follow from others that the service has, got those that it has.
 	want, got map[string]int
-	// maybe were sent, but not acknowledged: each may be there once.
+	// maybe are facts that were sent but not acknowledged. The service may have each of them once.
 	maybe map[string]bool
 }
 
@@ -33,24 +33,24 @@ func (l *ledger) send(name string) {
 	l.maybe[name] = true
 }
 
-// clone returns a ledger of the same facts, of which none is there.
+// clone returns a copy without the facts that the service has.
 func (l *ledger) clone() *ledger {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	return &ledger{want: maps.Clone(l.want), got: map[string]int{}, maybe: maps.Clone(l.maybe)}
 }
 
-// What can be wrong with a fact. One with another number or verdict than it must have is lost, and the other unexpected.
+// The faults of facts. A fact with a wrong number or verdict is lost, and the one with that number or verdict unexpected.
 const (
 	lost       = "lost"
 	twice      = "twice"
 	unexpected = "unexpected"
 )
 
-// finding is a fact with which something is wrong.
+// finding is a fact with a fault.
 type finding struct{ fault, name string }
 
-// compare finds what is not there as often as it must be.
+// compare finds the facts that the service does not have as often as it must.
 func (l *ledger) compare() (findings []finding) {
 	names := maps.Clone(l.want)
 	maps.Copy(names, l.got)

@@ -1,7 +1,7 @@
 // Command faultstest tests that the service loses nothing. It starts the service, lets writers send trails, artifacts,
-// attestations and reports, and meanwhile kills, stops and fills what the service needs, and sets its clocks. Then it compares
-// everything that was acknowledged with what the service has, has told and has logged. It ends with 1 if anything is lost,
-// there twice, misnumbered or judged wrongly.
+// attestations and reports, and meanwhile kills and pauses processes, fills the disk and changes clocks. Then it compares all
+// acknowledged facts with those in the API, in notifications and in the transparency log. The exit status is 1 if a fact is
+// lost, doubled or misnumbered, or has a wrong verdict.
 //
 //	./scripts/faults              # all in one process
 //	./scripts/faults --cluster    # api and worker processes with Redis, MinIO and a MongoDB-compatible server
@@ -51,7 +51,7 @@ func run(ctx context.Context, cluster bool, duration time.Duration, writers int,
 	return errors.Join(err, s.remove())
 }
 
-// test lets the service work with faults, waits until it is at rest, and prints what came of it.
+// test runs writers and faults, waits until the service has finished its work, and prints the findings.
 func test(ctx context.Context, s *system, duration time.Duration, writers int, pause time.Duration) error {
 	t, err := prepare(ctx, s, writers, pause)
 	if err != nil {
@@ -64,7 +64,7 @@ func test(ctx context.Context, s *system, duration time.Duration, writers int, p
 	for _, fault := range s.leftOut {
 		fmt.Printf("\nLeft out: %s.\n", fault)
 	}
-	l, took, err := t.settle(ctx)
+	l, took, err := t.awaitFacts(ctx)
 	if err == nil {
 		err = t.checkPackages(ctx, l)
 	}
@@ -75,7 +75,7 @@ func test(ctx context.Context, s *system, duration time.Duration, writers int, p
 	return printLedger(os.Stdout, l)
 }
 
-// printLedger prints how much of each kind was acknowledged, or must follow from it, and what is wrong. The latter is an error.
+// printLedger prints the number of wanted facts of each kind, and the findings. It returns an error if there are any.
 func printLedger(out io.Writer, l *ledger) error {
 	findings, counts := l.compare(), map[string]int{}
 	for name, n := range l.want {

@@ -18,7 +18,7 @@ const startTimeout = time.Minute
 // program is a process that can be ended and started again with the same data.
 type program struct {
 	name string
-	// ready is host:port, or a URL that is answered 200 when the program is ready.
+	// ready is host:port, or a URL whose answer has the status 200 when the program is ready.
 	ready   string
 	environ []string
 	command []string
@@ -27,7 +27,7 @@ type program struct {
 	ended   chan error
 }
 
-// start begins the process. What it prints is added to its log.
+// start starts the process. Its output is appended to its log.
 func (p *program) start() error {
 	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -44,7 +44,7 @@ func (p *program) start() error {
 	return nil
 }
 
-// signal is an error if the process has ended by itself.
+// signal returns an error if the process has ended by itself.
 func (p *program) signal(s syscall.Signal) error {
 	if err := p.process.Signal(s); err != nil {
 		return fmt.Errorf("%s has ended by itself, see %s: %w", p.name, p.log, err)
@@ -84,7 +84,7 @@ func (p *program) isReady() bool {
 	return err == nil && answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
 }
 
-// fill leaves no room on a disk of at most 4 GiB.
+// fill fills a disk of at most 4 GiB.
 func fill(folder string) error {
 	output, err := exec.Command("dd", "if=/dev/zero", "of="+filler(folder), "bs=64K", "count=65536").CombinedOutput()
 	if err == nil || !strings.Contains(string(output), "No space left on device") {

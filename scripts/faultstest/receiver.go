@@ -13,8 +13,8 @@ type receiver struct {
 	address string
 	server  *http.Server
 	mutex   sync.Mutex
-	// told has the ids of deliveries by the name of what they tell of. A delivery may come several times.
-	told map[string]map[string]bool
+	// delivered has the ids of deliveries by the name of their notice. A delivery may come several times.
+	delivered map[string]map[string]bool
 }
 
 // notice is the body of a notification.
@@ -24,7 +24,7 @@ type notice struct {
 	Snapshot, Trail, Artifact, Attestation part
 }
 
-// part is what a notice is about. Each has some of these members.
+// part is a subject of a notice, with some of these members.
 type part struct{ Index, Name, Fingerprint, ID string }
 
 func (n *notice) name() string {
@@ -36,13 +36,13 @@ func newReceiver() (*receiver, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &receiver{address: "http://" + listener.Addr().String(), told: map[string]map[string]bool{}}
+	r := &receiver{address: "http://" + listener.Addr().String(), delivered: map[string]map[string]bool{}}
 	r.server = &http.Server{Handler: r}
-	go r.server.Serve(listener) // until it is closed
+	go r.server.Serve(listener) // until close
 	return r, nil
 }
 
-// ServeHTTP takes a notification.
+// ServeHTTP accepts a notification.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	var n notice
 	if err := json.NewDecoder(request.Body).Decode(&n); err != nil {
@@ -52,9 +52,9 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	name := n.name()
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	if r.told[name] == nil {
-		r.told[name] = map[string]bool{}
+	if r.delivered[name] == nil {
+		r.delivered[name] = map[string]bool{}
 	}
-	r.told[name][request.Header.Get("Webhook-Id")] = true
+	r.delivered[name][request.Header.Get("Webhook-Id")] = true
 	w.WriteHeader(http.StatusNoContent)
 }

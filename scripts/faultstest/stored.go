@@ -12,18 +12,18 @@ import (
 	"attestry/scripts/clienttest"
 )
 
-// logicalEnvironment has the environments of all writers.
+// logicalEnvironment is the logical environment with those of all writers.
 const logicalEnvironment = "all"
 
-// collection adds to a ledger what the service has, and wants that it has told and logged all of it. The numbers are the sizes of
-// pages, the largest that there are.
+// collection adds the facts of the service to a ledger, and wants a notice and a log entry for each. It reads pages of the
+// maximum size.
 type collection struct {
 	*ledger
 	client *clienttest.Client
-	err    error // ends everything
+	err    error // after an error, nothing more is read
 }
 
-// list reads a list and has each item added.
+// list reads a list and calls add with each item.
 func list[T any](ctx context.Context, c *collection, path string, perPage int, add func(*T)) {
 	if c.err != nil {
 		return
@@ -35,7 +35,7 @@ func list[T any](ctx context.Context, c *collection, path string, perPage int, a
 	}
 }
 
-func (c *collection) told(n notice) { c.want[n.name()]++ }
+func (c *collection) wantNotice(n notice) { c.want[n.name()]++ }
 
 func (c *collection) trails(ctx context.Context, flow string) {
 	list(ctx, c, "/trails/{org}/"+flow, 100, func(trail *struct {
@@ -43,7 +43,7 @@ func (c *collection) trails(ctx context.Context, flow string) {
 		State string `json:"compliance_state"`
 	}) {
 		c.got["trail "+trail.Name+" "+trail.State]++
-		c.told(notice{Type: "TRAIL_STARTED", Trail: part{Name: trail.Name}})
+		c.wantNotice(notice{Type: "TRAIL_STARTED", Trail: part{Name: trail.Name}})
 	})
 	list(ctx, c, "/artifacts/{org}/"+flow, 1000, func(artifact *struct {
 		ID, Fingerprint, State string
@@ -52,7 +52,7 @@ func (c *collection) trails(ctx context.Context, flow string) {
 	}) {
 		c.got["artifact "+artifact.UserData.Mark+" "+artifact.State]++
 		c.want["entry artifact/"+artifact.ID]++
-		c.told(notice{Type: "ARTIFACT_REPORTED", Trail: part{Name: artifact.Trail}, Artifact: part{Fingerprint: artifact.Fingerprint}})
+		c.wantNotice(notice{Type: "ARTIFACT_REPORTED", Trail: part{Name: artifact.Trail}, Artifact: part{Fingerprint: artifact.Fingerprint}})
 	})
 	list(ctx, c, "/attestations/{org}/"+flow, 100, func(attestation *struct {
 		ID          string                `json:"attestation_id"`
@@ -63,11 +63,11 @@ func (c *collection) trails(ctx context.Context, flow string) {
 	}) {
 		c.got[fmt.Sprintf("attestation %s %t", attestation.UserData.Mark, attestation.Compliant)]++
 		c.want["entry attestation/"+attestation.ID]++
-		c.told(notice{Type: "ATTESTATION_REPORTED", Trail: part{Name: attestation.Trail}, Artifact: part{Fingerprint: attestation.Fingerprint}, Attestation: part{ID: attestation.ID}})
+		c.wantNotice(notice{Type: "ATTESTATION_REPORTED", Trail: part{Name: attestation.Trail}, Artifact: part{Fingerprint: attestation.Fingerprint}, Attestation: part{ID: attestation.ID}})
 	})
 }
 
-// snapshots adds those of an environment with what starts in them, and returns their number.
+// snapshots adds the snapshots of an environment with the artifacts that start in them, and returns their number.
 func (c *collection) snapshots(ctx context.Context, environment string) (n int) {
 	started := map[int][]string{}
 	list(ctx, c, "/environments/{org}/"+environment+"/events", 100, func(event *struct {
@@ -85,7 +85,7 @@ func (c *collection) snapshots(ctx context.Context, environment string) (n int) 
 	}) {
 		n++
 		index := strconv.Itoa(snapshot.Index)
-		// Entries name environments by their ids.
+		// Log entries have the ids of environments, which are unknown here.
 		c.want["entry snapshot/"+index]++
 		if environment == logicalEnvironment {
 			c.got["snapshot "+environment+":"+index]++
@@ -93,7 +93,7 @@ func (c *collection) snapshots(ctx context.Context, environment string) (n int) 
 		}
 		c.got[fmt.Sprintf("snapshot %s:%s %t %s", environment, index, snapshot.Compliant, strings.Join(started[snapshot.Index], " "))]++
 		for _, artifact := range started[snapshot.Index] {
-			c.told(notice{Type: "ARTIFACT_STARTED", Environment: environment, Snapshot: part{Index: index}, Artifact: part{Fingerprint: artifact}})
+			c.wantNotice(notice{Type: "ARTIFACT_STARTED", Environment: environment, Snapshot: part{Index: index}, Artifact: part{Fingerprint: artifact}})
 		}
 	})
 	return n

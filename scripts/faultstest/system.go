@@ -22,21 +22,21 @@ const (
 		"organizations: [{name: " + organization + ", members: {writer: admin}}]\n"
 )
 
-// fault is what goes wrong, and how it ends.
+// fault is a fault that is injected for a time.
 type fault struct {
 	name       string
 	begin, end func() error
 	hold       time.Duration
 }
 
-// system is the service that is tested, with what can go wrong.
+// system is the tested service, with the faults that can be injected.
 type system struct {
 	folder    string
 	settings  []string // of all processes of the service
 	programs  []*program
 	addresses []string // of the api processes
 	faults    []fault
-	// leftOut are faults that cannot be caused here.
+	// leftOut are faults that cannot be injected on this machine.
 	leftOut []string
 }
 
@@ -78,10 +78,10 @@ func open(ctx context.Context, folder string, cluster bool) (*system, error) {
 
 func (s *system) path(name string) string { return filepath.Join(s.folder, name) }
 
-// disk is the folder of what a full disk is tested with.
+// disk is the folder of the data for which the disk can be full.
 func (s *system) disk() string { return s.path("disk") }
 
-// close ends all processes, those first that were started last.
+// close ends all processes, in the reverse order of their start.
 func (s *system) close() error {
 	var errs []error
 	for _, p := range slices.Backward(s.programs) {
@@ -92,18 +92,18 @@ func (s *system) close() error {
 
 // remove removes the data.
 func (s *system) remove() error {
-	_ = exec.Command("umount", s.disk()).Run() // it may be a mere folder
+	_ = exec.Command("umount", s.disk()).Run() // fails if nothing is mounted
 	return os.RemoveAll(s.folder)
 }
 
-// add describes a program.
+// add adds a program, without starting it.
 func (s *system) add(name, ready string, environ []string, command ...string) *program {
 	p := &program{name: name, ready: ready, environ: environ, command: command, log: s.path(name + ".log")}
 	s.programs = append(s.programs, p)
 	return p
 }
 
-// standalone describes all in one process.
+// standalone describes a service in one process.
 func (s *system) standalone(context.Context) error {
 	free, err := freeAddresses(1)
 	if err != nil {
@@ -122,14 +122,14 @@ func (s *system) standalone(context.Context) error {
 		{diskFull + ", and the standalone is killed and started meanwhile",
 			func() error { return errors.Join(full.begin(), sleep(time.Second), p.kill(), p.start()) },
 			func() error {
-				_ = p.kill() // an error means that it could not start on the full disk
+				_ = p.kill() // fails if it could not start on the full disk
 				return errors.Join(full.end(), p.start())
 			}, full.hold},
 	}
 	return nil
 }
 
-// diskFull begins the names of faults that take a disk of limited size.
+// diskFull is the prefix of faults that need a disk of limited size.
 const diskFull = "the disk is full"
 
 func (s *system) fullDisk() fault {
@@ -141,7 +141,7 @@ func killed(programs ...*program) fault {
 	return fault{names(programs) + " killed", each(programs, (*program).kill), each(programs, (*program).start), time.Second}
 }
 
-// paused has programs stand still, as a machine does that is suspended.
+// paused stops programs as a suspended machine does.
 func paused(hold time.Duration, programs ...*program) fault {
 	send := func(signal syscall.Signal) func() error {
 		return each(programs, func(p *program) error { return p.signal(signal) })

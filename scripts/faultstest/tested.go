@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// recoveryTime is how long the recovery from a fault is waited for.
+	// recoveryTime bounds the wait for the recovery from a fault.
 	recoveryTime = time.Minute
-	// restTime is how long the service may take to end what it has accepted: the reconciler has two minutes.
+	// restTime is how long the service may take to finish what it has accepted. The reconciler takes up to two minutes.
 	restTime = 5 * time.Minute
 )
 
@@ -34,11 +34,11 @@ type tested struct {
 	enough   atomic.Bool
 	// logical is how many snapshots the logical environment had before its members had any.
 	logical int
-	// keys are those that verify the log.
+	// keys are the verifier keys of the log.
 	keys []string
 }
 
-// prepare creates what writers need.
+// prepare creates flows, environments, policies and actions of writers.
 func prepare(ctx context.Context, s *system, writers int, pause time.Duration) (*tested, error) {
 	t := &tested{system: s, ledger: newLedger(), client: clienttest.New(organization, apiKey, s.addresses...)}
 	var err error
@@ -50,7 +50,7 @@ func prepare(ctx context.Context, s *system, writers int, pause time.Duration) (
 	for i := range writers {
 		w := &writer{name: fmt.Sprintf("writer-%d", i), client: t.client, ledger: t.ledger, pause: pause}
 		t.writers, names = append(t.writers, w), append(names, fmt.Sprintf("%q", w.name))
-		requests = append(requests, w.own()...)
+		requests = append(requests, w.setup()...)
 	}
 	all := strings.Join(names, ", ")
 	action := func(kind, list, triggers string) clienttest.Request {
@@ -67,11 +67,11 @@ func prepare(ctx context.Context, s *system, writers int, pause time.Duration) (
 	}
 	c := collection{ledger: newLedger(), client: t.client}
 	t.logical = c.snapshots(ctx, logicalEnvironment)
-	// So long it may take until another process knows of an action.
+	// Other processes may cache the actions for half a second.
 	return t, errors.Join(c.err, sleep(time.Second))
 }
 
-// run lets the writers write while faults are caused for a time, each at least once, and prints a table of these.
+// run lets the writers write while it injects faults for a time, each at least once, and prints a table of the faults.
 func (t *tested) run(ctx context.Context, duration time.Duration, out io.Writer) (err error) {
 	var group sync.WaitGroup
 	ctx, stop := context.WithCancelCause(ctx)
@@ -95,8 +95,8 @@ func (t *tested) run(ctx context.Context, duration time.Duration, out io.Writer)
 	return context.Cause(ctx)
 }
 
-// cause causes a fault, waits until all writers have answers and verdicts to what they sent after its end, and lets them work for
-// some seconds.
+// cause injects a fault, waits until all writers have answers and verdicts for requests after its end, and then two seconds
+// more.
 func (t *tested) cause(ctx context.Context, f fault, out io.Writer) error {
 	before := t.acknowledged()
 	if err := errors.Join(f.begin(), sleep(f.hold), f.end()); err != nil {
@@ -124,8 +124,8 @@ func (t *tested) acknowledged() (n int64) {
 	return n
 }
 
-// settle compares everything with what the service has until nothing is wrong, or the service had its time.
-func (t *tested) settle(ctx context.Context) (l *ledger, took time.Duration, err error) {
+// awaitFacts compares all facts with those of the service until there are no findings or restTime is over.
+func (t *tested) awaitFacts(ctx context.Context) (l *ledger, took time.Duration, err error) {
 	for began := time.Now(); ; time.Sleep(2 * time.Second) {
 		l, err = t.compare(ctx)
 		took = time.Since(began)
@@ -135,7 +135,7 @@ func (t *tested) settle(ctx context.Context) (l *ledger, took time.Duration, err
 	}
 }
 
-// compare returns a ledger of everything that was acknowledged, that the service has, has told and has logged.
+// compare returns a ledger of all acknowledged facts, and those in the API, in notifications and in the log.
 func (t *tested) compare(ctx context.Context) (*ledger, error) {
 	c := collection{ledger: t.ledger.clone(), client: t.client}
 	snapshots := t.logical
@@ -150,14 +150,13 @@ func (t *tested) compare(ctx context.Context) (*ledger, error) {
 	t.keys = c.entries(ctx)
 	t.receiver.mutex.Lock()
 	defer t.receiver.mutex.Unlock()
-	for name, deliveries := range t.receiver.told {
+	for name, deliveries := range t.receiver.delivered {
 		c.got[name] = len(deliveries)
 	}
 	return c.ledger, c.err
 }
 
-// checkPackages adds the package of each writer's last release that was assembled meanwhile, as verify-package judges it by the
-// log.
+// checkPackages adds the package of each writer's last release with one, if verify-package verifies it with the log.
 func (t *tested) checkPackages(ctx context.Context, l *ledger) error {
 	for _, w := range t.writers {
 		release := (w.releases - 1) / releasesPerPackage * releasesPerPackage

@@ -16,14 +16,14 @@ import (
 const (
 	// patience is how long a writer repeats a request.
 	patience = 2 * time.Minute
-	// Of so many releases, one has a file of evidence, and one has its package assembled.
+	// One of releasesPerEvidence releases has an evidence file, and one of releasesPerPackage an audit package.
 	releasesPerEvidence, releasesPerPackage = 5, 20
 	evidenceSize                            = 100_000
-	// accepted is the answer to a report whose verdict did not come in time.
+	// accepted is the answer to a report without a verdict in time.
 	accepted = `"report accepted, it will be processed"`
 )
 
-// What all writers' releases are judged by: a trail needs an attestation, its artifact another one.
+// The requirements of all releases: a trail needs an attestation, its artifact another one.
 const (
 	template = "version: 1\ntrail: {attestations: [{name: unit-test, type: generic}], artifacts: [{name: web, attestations: [{name: scan, type: generic}]}]}\n"
 	policy   = "_schema: https://kosli.com/schemas/policy/environment/v1\nartifacts: {provenance: {required: true}, trail-compliance: {required: true}}\n"
@@ -37,17 +37,17 @@ type writer struct {
 	name   string
 	client *clienttest.Client
 	ledger *ledger
-	// pause is how long it rests behind each request.
+	// pause is how long it waits after each request.
 	pause time.Duration
-	// releases were acknowledged.
+	// releases is how many releases were acknowledged.
 	releases int
-	// answered and judged are when the last request was sent that has an answer, and the last report that has a verdict.
+	// answered and judged are when the last request with an answer, and the last report with a verdict, were sent.
 	answered, judged atomic.Int64
 	acknowledged     atomic.Int64 // requests
 }
 
-// own are the requests that create the flow and the environment.
-func (w *writer) own() []clienttest.Request {
+// setup returns the requests that create the flow and the environment.
+func (w *writer) setup() []clienttest.Request {
 	return []clienttest.Request{
 		clienttest.Form(http.MethodPut, "/flows/{org}/template_file", "data_json", fmt.Sprintf(`{"name": %q, "description": ""}`, w.name), "template_file", []byte(template)),
 		clienttest.CreateEnvironment(w.name),
@@ -55,7 +55,7 @@ func (w *writer) own() []clienttest.Request {
 	}
 }
 
-// work makes releases until it is enough.
+// work makes releases until enough is set.
 func (w *writer) work(ctx context.Context, enough *atomic.Bool) error {
 	for !enough.Load() {
 		if err := w.release(ctx, w.releases); err != nil {
@@ -77,8 +77,8 @@ func fingerprint(trail string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// release makes a trail with an artifact, attests both, and reports that the artifact runs, beside that of the release before.
-// The report makes the next snapshot of the environment.
+// release makes a trail with an artifact, attests both, and reports that the artifact runs, together with that of the last
+// release. The report makes the next snapshot of the environment.
 func (w *writer) release(ctx context.Context, n int) error {
 	trail, verdict := w.trail(n), verdicts[n%len(verdicts)]
 	artifact, compliant := fingerprint(trail), verdict == "COMPLIANT"
@@ -117,9 +117,8 @@ func (w *writer) release(ctx context.Context, n int) error {
 	return err
 }
 
-// send sends a fact until it is acknowledged. Each request has a mark of its own, as each without an answer may have been
-// recorded. A fact without a kind can be repeated without making another one. Only broken connections and 503 are reasons to
-// repeat a request.
+// send sends a fact until it is acknowledged. Each attempt has its own mark, as one without an answer may have been recorded.
+// Requests without a kind are idempotent. Only broken connections and the status 503 are retried.
 func (w *writer) send(ctx context.Context, kind, of string, verdict any, request func(mark string) clienttest.Request) ([]byte, error) {
 	began := time.Now()
 	for n := 1; ; n++ {

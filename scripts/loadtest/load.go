@@ -17,22 +17,22 @@ import (
 )
 
 const (
-	// imagesPerCluster run in each environment, of which one report in changedEvery replaces one.
+	// imagesPerCluster is how many images run in each environment. One report of changedEvery replaces one of them.
 	imagesPerCluster, changedEvery = 10, 10
-	// thinkTime is what pipelines and auditors rest between their rounds.
+	// thinkTime is the pause of pipelines and auditors between rounds.
 	thinkTime = time.Second
 	// sampleInterval is how often memory and disk are measured.
 	sampleInterval = 2 * time.Second
 )
 
-// load is what users do, and how long it takes.
+// load is a load test: the requests of users, and their latencies.
 type load struct {
 	address, org, metrics, data       string
 	duration, interval                time.Duration
 	environments, pipelines, auditors int
 
 	client *clienttest.Client
-	// scope makes names unique in an organization that earlier runs have used.
+	// scope is a prefix of names, which is unique among the runs in an organization.
 	scope string
 
 	began    time.Time
@@ -41,20 +41,20 @@ type load struct {
 	sizes    []size
 }
 
-// measured is a request that was answered, or failed.
+// measured is a request that was answered or failed.
 type measured struct {
 	name     string
 	at, took time.Duration
-	err      string // "" if it was answered as it must be
+	err      string // "" if it succeeded
 }
 
-// size is what the service takes up at a time, in bytes.
+// size is the memory and disk space of the service at a time, in bytes.
 type size struct {
 	at           time.Duration
 	memory, disk float64
 }
 
-// step is a request by its name.
+// step is a request with its name in the results.
 type step struct {
 	name string
 	clienttest.Request
@@ -80,13 +80,13 @@ func (l *load) prepare(ctx context.Context) error {
 	return nil
 }
 
-// work has all users work until the time is over.
+// work runs all users for the duration.
 func (l *load) work(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, l.duration)
 	defer stop()
 	l.began = time.Now()
 	var group sync.WaitGroup
-	// The users begin one after another, so that they do not all do the same at the same time.
+	// The users begin one after another, so that their requests do not coincide.
 	users := func(number int, first, rest time.Duration, round func(i, n int) []step) {
 		for i := range number {
 			group.Go(func() {
@@ -100,7 +100,7 @@ func (l *load) work(ctx context.Context) {
 	}
 	users(l.environments, 0, l.interval, l.report)
 	users(l.pipelines, 0, thinkTime, l.pipeline)
-	// Auditors read what is there: each environment has reported by then.
+	// Auditors begin when each environment has reported.
 	users(l.auditors, l.interval+thinkTime, thinkTime, l.audit)
 	group.Go(func() {
 		for ; ctx.Err() == nil; wait(ctx, sampleInterval) {
@@ -137,14 +137,14 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// report is one report of a cluster.
+// report returns the n-th report of a cluster.
 func (l *load) report(i, n int) []step {
 	environment, name := l.name("environment", i), "report, unchanged"
 	images := make([]string, imagesPerCluster)
 	for image := range images {
 		images[image] = digest(environment, image)
 	}
-	// Clusters replace an image in turn, not all at the same time.
+	// The clusters replace images in different rounds.
 	changes := (n + i) / changedEvery
 	images[changes%len(images)] = digest(environment, "new", changes)
 	if n == 0 || (n+i)%changedEvery == 0 {
@@ -153,7 +153,7 @@ func (l *load) report(i, n int) []step {
 	return []step{{name, clienttest.ReportCluster(environment, images...)}}
 }
 
-// pipeline is one run of a pipeline.
+// pipeline returns the requests of the n-th run of a pipeline.
 func (l *load) pipeline(i, n int) []step {
 	flow, trail := l.name("flow", i), l.name("trail", n)
 	artifact := digest(flow, trail)
@@ -169,7 +169,7 @@ func (l *load) pipeline(i, n int) []step {
 	}
 }
 
-// audit is what an auditor reads of a pipeline's run and of an environment.
+// audit returns the requests of an auditor for a run of a pipeline and for an environment.
 func (l *load) audit(i, n int) []step {
 	get := func(name, path string, args ...any) step {
 		return step{name, clienttest.Request{Method: http.MethodGet, Path: fmt.Sprintf(path, args...)}}
@@ -185,20 +185,20 @@ func (l *load) audit(i, n int) []step {
 	return steps
 }
 
-// memoryOf returns what a process takes up by its metrics, 0 if that is not known.
+// memoryOf returns the resident memory of a process by its metrics, or 0 if it is unknown.
 func memoryOf(metrics string) (bytes float64) {
 	answer, err := http.Get(metrics)
 	if err != nil {
 		return 0
 	}
 	defer answer.Body.Close()
-	body, _ := io.ReadAll(answer.Body) // what is missing is not known
+	body, _ := io.ReadAll(answer.Body) // an incomplete answer counts as unknown
 	_, after, _ := strings.Cut(string(body), "\nprocess_resident_memory_bytes ")
 	fmt.Sscan(after, &bytes)
 	return bytes
 }
 
-// sizeOf returns the size of the files in a folder, 0 if there is none.
+// sizeOf returns the size of all files below a folder, or 0 if there is no such folder.
 func sizeOf(folder string) (bytes float64) {
 	_ = filepath.WalkDir(folder, func(_ string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.Type().IsRegular() {
@@ -206,7 +206,7 @@ func sizeOf(folder string) (bytes float64) {
 				bytes += float64(info.Size())
 			}
 		}
-		return nil // files come and go
+		return nil // files may be removed meanwhile
 	})
 	return bytes
 }

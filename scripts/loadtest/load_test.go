@@ -15,7 +15,7 @@ import (
 	"attestry/scripts/clienttest"
 )
 
-// TestLoadIsMeasured runs all users against a service that refuses every tenth artifact and says what memory it takes.
+// TestLoadIsMeasured runs all users against a fake service that refuses every tenth artifact and has a metric of its memory.
 func TestLoadIsMeasured(t *testing.T) {
 	var artifacts, refused, environments atomic.Int64
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -49,7 +49,7 @@ func TestLoadIsMeasured(t *testing.T) {
 	}
 	last := l.course()[periods-1]
 	if last.memory != 50*mebi || last.disk != 3*mebi {
-		t.Errorf("it takes up %g bytes of memory and %g of the disk", last.memory, last.disk)
+		t.Errorf("measured %g bytes of memory and %g of disk space", last.memory, last.disk)
 	}
 	var out strings.Builder
 	l.print(&out)

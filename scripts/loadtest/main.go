@@ -1,5 +1,5 @@
-// Command loadtest puts a service under the load of a company: clusters that report, pipelines that send evidence, and auditors
-// that read. It prints rates, latencies and errors, and how they changed, in Markdown, and draws the latter.
+// Command loadtest puts a service under the load of a company: clusters that report, pipelines that send evidence, and
+// auditors that read. It prints rates, latencies and errors as Markdown, in total and over time, and charts of the latter.
 //
 //	./scripts/load --address http://127.0.0.1:8001 --org acme --token FILE --metrics http://127.0.0.1:9001/metrics
 package main
@@ -39,7 +39,7 @@ func main() {
 	}
 }
 
-// run reads the key, has the users work, and prints and draws what was measured.
+// run reads the key, runs the users, and prints and draws the measurements.
 func (l *load) run(ctx context.Context, token, picture string) error {
 	key, err := os.ReadFile(token)
 	if err != nil {

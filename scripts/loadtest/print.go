@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// periods are the parts of the time that are told of one by one.
+	// periods is into how many parts the duration is divided for the results over time.
 	periods = 20
 	mebi    = 1 << 20
 )
 
-// summary is of some of the requests.
+// summary summarizes some of the requests.
 type summary struct {
 	requests, errors int
-	p50, p99         float64 // milliseconds, of those that were answered
+	p50, p99         float64 // in milliseconds, of the requests that succeeded
 }
 
 func (l *load) summarize(of func(*measured) bool) (s summary) {
@@ -40,7 +40,7 @@ func (l *load) summarize(of func(*measured) bool) (s summary) {
 	return s
 }
 
-// print writes the tables.
+// print writes the results as tables.
 func (l *load) print(out io.Writer) {
 	names, errors := []string{}, map[string]int{}
 	for i := range l.requests {
@@ -71,7 +71,7 @@ func (l *load) print(out io.Writer) {
 	}
 }
 
-// period is a part of the time.
+// period has the results of a part of the duration.
 type period struct {
 	summary
 	rate, memory, disk float64
@@ -91,7 +91,7 @@ func (l *load) course() []period {
 	return parts
 }
 
-// draw returns charts of the course as SVG, one below the other.
+// draw returns charts of the periods as SVG, one below the other.
 func (l *load) draw() []byte {
 	const width, height = 640, 120
 	course := l.course()

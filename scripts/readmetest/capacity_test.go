@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// capacity runs the command on docs/scaling.md, and returns all that it prints and how it ended.
+// capacity runs scripts/capacity, and returns its output and error.
 func capacity(t *testing.T, args ...string) (printed string, err error) {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "../capacity", args...).CombinedOutput()
 	return string(out), err
 }
 
-func TestCapacityIsReckonedByCosts(t *testing.T) {
+func TestCapacityIsComputedFromCosts(t *testing.T) {
 	printed, err := capacity(t, "-clusters", "120", "-changes", "0", "--pods", "200", "-pipelines", "86400", "-attestations", "2", "-evidence", "1e3", "-years", "1", "-peak", "2", "-busy", ".5")
 	if err == nil || !strings.Contains(printed, "-busy must be a number and not negative") {
 		t.Errorf("%v: %s", err, printed)
@@ -57,12 +57,12 @@ func TestArgumentsOfCapacityAreChecked(t *testing.T) {
 		args []string
 		want string
 	}{
-		"several wrong ones":     {[]string{"-clusters", "-1", "-busy", "0", "-peak", "NaN"}, "-clusters must be a number and not negative\n-peak must be a number and not negative\n-busy must be greater than 0\n"},
-		"more changes than":      {[]string{"-changes", "2000"}, "-changes are more than the -reports of a day\n"},
-		"no number":              {[]string{"-pods", "many"}, "-pods must be a number"},
-		"no value":               {[]string{"-pods"}, "-pods must be a number"},
-		"something else":         {[]string{"much"}, `unexpected argument "much"`},
-		"a flag that is unknown": {[]string{"-users", "1"}, "not defined: -users"},
+		"several wrong numbers":     {[]string{"-clusters", "-1", "-busy", "0", "-peak", "NaN"}, "-clusters must be a number and not negative\n-peak must be a number and not negative\n-busy must be greater than 0\n"},
+		"more changes than reports": {[]string{"-changes", "2000"}, "-changes are more than the -reports of a day\n"},
+		"not a number":              {[]string{"-pods", "many"}, "-pods must be a number"},
+		"no value":                  {[]string{"-pods"}, "-pods must be a number"},
+		"unexpected argument":       {[]string{"much"}, `unexpected argument "much"`},
+		"unknown flag":              {[]string{"-users", "1"}, "not defined: -users"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if printed, err := capacity(t, row.args...); err == nil || !strings.Contains(printed, row.want) || strings.Contains(printed, "| **all** |") {
@@ -75,9 +75,9 @@ func TestArgumentsOfCapacityAreChecked(t *testing.T) {
 	}
 }
 
-// TestPageOfScalingHasWhatIsPrinted compares docs/scaling.md with what its commands print. With ATTESTRY_TEST_UPDATE set it
-// writes it.
-func TestPageOfScalingHasWhatIsPrinted(t *testing.T) {
+// TestScalingPageShowsTheOutputOfItsCommands compares docs/scaling.md with the output of its commands, or updates the page
+// if ATTESTRY_TEST_UPDATE is set.
+func TestScalingPageShowsTheOutputOfItsCommands(t *testing.T) {
 	const page = "../../docs/scaling.md"
 	content, err := os.ReadFile(page)
 	if err != nil {
@@ -96,12 +96,12 @@ func TestPageOfScalingHasWhatIsPrinted(t *testing.T) {
 		if printed+"\n" == string(command[3]) {
 			continue
 		}
-		if os.Getenv("ATTESTRY_TEST_UPDATE") == "" {
-			t.Errorf("%s prints something else: set ATTESTRY_TEST_UPDATE and look at the difference", command[1])
+		if !Updating() {
+			t.Errorf("%s prints something else: set ATTESTRY_TEST_UPDATE and check the difference", command[1])
 		}
 		content = []byte(strings.Replace(string(content), string(command[0]), string(command[1])+printed+"\n<!-- capacity -->\n", 1))
 	}
-	if os.Getenv("ATTESTRY_TEST_UPDATE") != "" {
+	if Updating() {
 		if err := os.WriteFile(page, content, 0o644); err != nil {
 			t.Fatal(err)
 		}

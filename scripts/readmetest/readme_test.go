@@ -23,11 +23,11 @@ var (
 	fenced  = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
 	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
-	// notInAnchor is what the address of a heading lacks.
+	// notInAnchor matches characters that are left out of the anchor of a heading.
 	notInAnchor = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
 )
 
-// pages are README.md, the other pages at the top, and those of docs/ and scripts/.
+// pages returns the pages of the root folder, docs/ and scripts/.
 func pages(t *testing.T) []string {
 	t.Helper()
 	var found []string
@@ -53,7 +53,7 @@ func linksOf(t *testing.T, page string) []string {
 	return targets
 }
 
-// anchors are the addresses of a page's headings.
+// anchors returns the anchors of a page's headings.
 func anchors(t *testing.T, page string) []string {
 	t.Helper()
 	var found []string
@@ -82,7 +82,7 @@ func TestLinksResolve(t *testing.T) {
 			if _, err := os.Stat(file); err != nil {
 				t.Errorf("%s links to %s, which does not exist", page, target)
 			} else if named && !slices.Contains(anchors(t, file), anchor) {
-				t.Errorf("%s links to %s, but no heading is named so", page, target)
+				t.Errorf("%s links to %s, but the page has no such heading", page, target)
 			}
 		}
 	}
@@ -98,7 +98,7 @@ func TestIndexListsEveryPage(t *testing.T) {
 	}
 }
 
-// TestProseIsWrapped looks at the pages that were written after this rule.
+// TestProseIsWrapped checks the pages that were written since this rule exists.
 func TestProseIsWrapped(t *testing.T) {
 	for _, page := range []string{"README.md", "docs/README.md", "docs/api.md", "docs/demo.md", "docs/examples.md", "docs/settings.md"} {
 		for line := range strings.Lines(fenced.ReplaceAllString(readmetest.Read(t, root+page), "")) {

@@ -1,5 +1,4 @@
-// Package readmetest keeps README.md and docs/ true: tests compare generated tables, and
-// what programs print, with the pages.
+// Package readmetest compares README.md and docs/ with generated tables and with the output of programs.
 package readmetest
 
 import (
@@ -8,19 +7,17 @@ import (
 	"testing"
 )
 
-// Updating tells that what is generated is to be written instead of compared.
+// Updating reports whether generated parts of pages are written instead of compared.
 func Updating() bool { return os.Getenv("ATTESTRY_TEST_UPDATE") != "" }
 
-// Check compares the text between the markers `<!-- name -->` and `<!-- /name -->`
-// of the file with want.
+// Check compares the text between the markers `<!-- name -->` and `<!-- /name -->` of the file with want.
 func Check(t *testing.T, file, name, want string) {
 	t.Helper()
 	CheckOutput(t, file, name, want, func(text string) string { return text })
 }
 
-// CheckOutput is Check for the output of a program. normalize replaces what differs
-// between two runs, such as times. An update writes the output as it is, and only if
-// something else has changed.
+// CheckOutput is Check for the output of a program. normalize replaces parts that differ between runs, such as times. An
+// update writes the output as it is, and only if other parts have changed.
 func CheckOutput(t *testing.T, file, name, want string, normalize func(string) string) {
 	t.Helper()
 	content := Read(t, file)

@@ -12,8 +12,8 @@ import (
 	admin "attestry/scripts/admin/command"
 )
 
-// TestAdminWorksOnAStandaloneThatRuns calls scripts/admin with nothing but the address of the documents.
-func TestAdminWorksOnAStandaloneThatRuns(t *testing.T) {
+// TestAdminWorksOnARunningStandalone runs commands of scripts/admin with no setting but that of the database.
+func TestAdminWorksOnARunningStandalone(t *testing.T) {
 	data, err := os.MkdirTemp("", "a") // t.TempDir may be too long for the path of a socket
 	if err != nil {
 		t.Fatal(err)
@@ -52,10 +52,10 @@ func TestAdminWorksOnAStandaloneThatRuns(t *testing.T) {
 		}
 	})
 	if left, err := filepath.Glob(data + "/documents/admin*"); err != nil || len(left) > 0 {
-		t.Errorf("it left %v, %v", left, err)
+		t.Errorf("the standalone left %v, %v", left, err)
 	}
 	if _, out, errs := call("users list"); !strings.Contains(out, "anna") || errs != "" {
-		t.Errorf("stopped: %q, %q", out, errs)
+		t.Errorf("after the standalone stopped: %q, %q", out, errs)
 	}
 	if _, err := os.Stat(data + "/copy"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a copy was begun: %v", err)

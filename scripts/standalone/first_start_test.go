@@ -15,7 +15,7 @@ import (
 	"attestry/storage/tenancy"
 )
 
-// folder is a data folder; each process is a start on it.
+// folder is a data folder with its open database.
 type folder struct {
 	t    *testing.T
 	path string
@@ -42,7 +42,7 @@ func (f *folder) tenancy(docs storage.Documents) *tenancy.Tenancy {
 	return tenancy
 }
 
-// organizations are the names of all there are.
+// organizations returns the names of all organizations.
 func (f *folder) organizations() []string {
 	f.t.Helper()
 	var names []string
@@ -65,7 +65,7 @@ func TestFirstStartMakesAUserAnOrganizationAndAKeyOnce(t *testing.T) {
 	f := newFolder(t)
 	made := f.start()
 	if len(made) != 1 || !slices.Equal(f.organizations(), []string{firstOrganization, firstUser}) {
-		t.Fatalf("it made %d keys and the organizations %v", len(made), f.organizations())
+		t.Fatalf("the first start made %d keys and the organizations %v", len(made), f.organizations())
 	}
 	tenancy := f.tenancy(f.docs)
 	who, err := tenancy.Authenticate(t.Context(), made[0].Secret.Reveal())
@@ -78,10 +78,10 @@ func TestFirstStartMakesAUserAnOrganizationAndAKeyOnce(t *testing.T) {
 	}
 }
 
-func TestFolderThatHasOrganizationsIsLeftAsItIs(t *testing.T) {
+func TestFirstStartChangesNothingIfThereAreOrganizations(t *testing.T) {
 	for name, declared := range map[string]identity.Bootstrap{
 		"others": {Users: []identity.DeclaredUser{{Name: "anna"}}},
-		"those of the first start, declared otherwise": {
+		"those of the first start, with other settings": {
 			Users: []identity.DeclaredUser{{Name: firstUser}},
 			Organizations: []identity.DeclaredOrganization{
 				{Name: firstOrganization, Public: true, Members: map[string]evidence.Role{firstUser: evidence.Reader}},
@@ -103,7 +103,6 @@ func TestFolderThatHasOrganizationsIsLeftAsItIs(t *testing.T) {
 	}
 }
 
-// writeCounter counts writes.
 type writeCounter struct {
 	storage.Documents
 	n int

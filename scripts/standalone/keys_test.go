@@ -16,7 +16,7 @@ import (
 	"attestry/scripts/standalone/instance"
 )
 
-func TestSigningKeyIsMadeOnceForItsOwnerAlone(t *testing.T) {
+func TestSigningKeyIsMadeOnceAndReadableByItsOwnerOnly(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "new")
 	file, err := instance.KeyFile(data, signingKey, signing.NewKey)
 	if err != nil {
@@ -35,7 +35,7 @@ func TestSigningKeyIsMadeOnceForItsOwnerAlone(t *testing.T) {
 	}
 	again, err := instance.KeyFile(data, signingKey, signing.NewKey)
 	if err != nil || again != file {
-		t.Errorf("the second start takes %s, %v", again, err)
+		t.Errorf("the second start uses %s, %v", again, err)
 	}
 	if second, err := os.ReadFile(file); err != nil || string(second) != string(first) {
 		t.Errorf("the key was made again, %v", err)
@@ -54,18 +54,18 @@ func TestStandaloneSignsWithTheKeyOfItsFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	var told struct {
+	var answer struct {
 		PublicKey string `json:"public_key"`
 	}
-	if err := json.NewDecoder(response.Body).Decode(&told); err != nil {
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
 		t.Fatal(err)
 	}
 	content, err := os.ReadFile(filepath.Join(data, "signing-key.pem"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if key, err := signing.ParseKey(content); err != nil || key.PublicKey() != told.PublicKey {
-		t.Errorf("it tells %q, %v", told.PublicKey, err)
+	if key, err := signing.ParseKey(content); err != nil || key.PublicKey() != answer.PublicKey {
+		t.Errorf("the public key is %q, %v", answer.PublicKey, err)
 	}
 }
 
@@ -85,37 +85,37 @@ func TestStandaloneKeepsLogsWithTheKeyOfItsFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What the first start made is in the audit log, and so in the transparency log.
-	asked, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/api/v2/log/acme", http.NoBody)
+	// The first start has made entries of the audit log, which are in the transparency log, too.
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/api/v2/log/acme", http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked.SetBasicAuth(keyShown.FindStringSubmatch(tr.out.String())[1], "")
-	var told struct {
+	request.SetBasicAuth(keyShown.FindStringSubmatch(tr.out.String())[1], "")
+	var log struct {
 		VerifierKeys []string `json:"verifier_keys"`
 	}
-	for deadline := time.Now().Add(20 * time.Second); len(told.VerifierKeys) == 0; time.Sleep(5 * time.Millisecond) {
-		response, err := http.DefaultClient.Do(asked)
+	for deadline := time.Now().Add(20 * time.Second); len(log.VerifierKeys) == 0; time.Sleep(5 * time.Millisecond) {
+		response, err := http.DefaultClient.Do(request)
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = json.NewDecoder(response.Body).Decode(&told)
+		err = json.NewDecoder(response.Body).Decode(&log)
 		response.Body.Close()
 		if err != nil || time.Now().After(deadline) {
 			t.Fatalf("there is no log: %v", err)
 		}
 	}
-	if !slices.Equal(told.VerifierKeys, want) {
-		t.Errorf("the log is signed by %q, want %q", told.VerifierKeys, want)
+	if !slices.Equal(log.VerifierKeys, want) {
+		t.Errorf("the log is signed by %q, want %q", log.VerifierKeys, want)
 	}
 }
 
-func TestStandaloneDoesNotStartWithAWrongSigningKey(t *testing.T) {
+func TestStandaloneDoesNotStartWithAnInvalidSigningKey(t *testing.T) {
 	data := t.TempDir()
 	if err := os.WriteFile(filepath.Join(data, "signing-key.pem"), []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithTimeout(t.Context(), time.Minute) // should it start, it ends
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute) // ends the standalone if it starts nevertheless
 	defer stop()
 	tr := newTrial()
 	if status := tr.main(ctx, []string{"--data", data, "--listen", "127.0.0.1:0"}); status != 1 ||

@@ -29,7 +29,7 @@ func TestObjectsWithoutTheirDatabaseAreRefused(t *testing.T) {
 	}
 	for _, want := range []string{file, filepath.Join(data, "documents"), "restore the database from a backup", "--accept-loss"} {
 		if !strings.Contains(refused.errs.String(), want) {
-			t.Errorf("nothing of %s in %s", want, refused.errs)
+			t.Errorf("no %s in %s", want, refused.errs)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(data, "documents")); !os.IsNotExist(err) {
@@ -55,12 +55,12 @@ func TestDamagedDatabaseIsStartedOnlyWhenTheLossIsAccepted(t *testing.T) {
 		t.Errorf("exit status %d: %s", status, refused.errs)
 	}
 	t.Run("accepted", func(t *testing.T) { newTrial().serve(t, "--data", data, "--listen", "127.0.0.1:0", "--accept-loss") })
-	t.Run("afterwards, nothing is missed any more", func(t *testing.T) { newTrial().serve(t, "--data", data, "--listen", "127.0.0.1:0") })
-	mustTellOfLoss(t, data)
+	t.Run("started again", func(t *testing.T) { newTrial().serve(t, "--data", data, "--listen", "127.0.0.1:0") })
+	wantAuditedLoss(t, data)
 }
 
-// mustTellOfLoss checks the audit log of the organization of the first start.
-func mustTellOfLoss(t *testing.T, data string) {
+// wantAuditedLoss checks that the audit log of the organization of the first start has the loss.
+func wantAuditedLoss(t *testing.T, data string) {
 	t.Helper()
 	docs, err := process.OpenDocuments(t.Context(), config.Database{Engine: config.Pebble, Path: filepath.Join(data, "documents")}, nil)
 	if err != nil {
@@ -75,12 +75,12 @@ func mustTellOfLoss(t *testing.T, data string) {
 	}
 	entries, _, err := known.AuditLog(t.Context(), tenancy.AuditQuery{OrgID: org.ID, Search: "acknowledged writes are missing", Order: tenancy.AuditByTime, Limit: 10})
 	if err != nil || len(entries) != 1 || entries[0].Subject != identity.AuditDatabase || entries[0].Source != identity.SourceScript {
-		t.Errorf("the audit log tells of %+v (%v)", entries, err)
+		t.Errorf("the audit log has %+v (%v)", entries, err)
 	}
 }
 
-// TestDatabaseWithoutItsMarkerIsNamed checks that it is not taken for one that is gone as a whole.
-func TestDatabaseWithoutItsMarkerIsNamed(t *testing.T) {
+// TestErrorNamesTheMissingMarkerOfADatabase checks that the error is not that of a missing database.
+func TestErrorNamesTheMissingMarkerOfADatabase(t *testing.T) {
 	data := t.TempDir()
 	t.Run("first start", func(t *testing.T) { newTrial().serve(t, "--data", data, "--listen", "127.0.0.1:0") })
 	markers, err := filepath.Glob(filepath.Join(data, "documents", "marker.manifest.*"))
@@ -98,7 +98,7 @@ func TestDatabaseWithoutItsMarkerIsNamed(t *testing.T) {
 	}
 	refused := newTrial()
 	status := refused.main(t.Context(), []string{"--data", data, "--listen", "127.0.0.1:0"})
-	if said := refused.errs.String(); status != 1 || !strings.Contains(said, "marker.manifest") || !strings.Contains(said, "restore it from a backup") {
-		t.Errorf("exit status %d: %s", status, said)
+	if errs := refused.errs.String(); status != 1 || !strings.Contains(errs, "marker.manifest") || !strings.Contains(errs, "restore it from a backup") {
+		t.Errorf("exit status %d: %s", status, errs)
 	}
 }

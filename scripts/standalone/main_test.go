@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// output is what a program writes while a test looks at it.
+// output is the output of a program, which a test may read while the program runs.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -43,7 +43,7 @@ func newTrial(environ ...string) *trial {
 	return tr
 }
 
-// freeAddress returns an address that nobody listens on.
+// freeAddress returns an address on which nothing listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -54,7 +54,7 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// serve runs the program until the test ends, and waits until it serves.
+// serve starts the program, waits until it serves, and stops it at the end of the test.
 func (tr *trial) serve(t *testing.T, args ...string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
@@ -70,7 +70,7 @@ func (tr *trial) serve(t *testing.T, args ...string) {
 	deadline := time.Now().Add(time.Minute)
 	for !strings.Contains(tr.out.String(), "Serving.") {
 		if len(ended) > 0 || time.Now().After(deadline) {
-			t.Fatalf("it does not serve: %s%s", tr.out, tr.errs)
+			t.Fatalf("the program does not serve: %s%s", tr.out, tr.errs)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
@@ -86,14 +86,14 @@ func get(t *testing.T, url string) int {
 	return response.StatusCode
 }
 
-func TestStandaloneTellsEveryFaultOfItsSettingsAtOnce(t *testing.T) {
+func TestStandaloneReportsAllInvalidSettingsAtOnce(t *testing.T) {
 	tr := newTrial("ATTESTRY_CONCURRENCY=many", "ATTESTRY_REDIS_URL=http://:open-sesame@localhost", "ATTESTRY_DATABSE_URL=x")
 	if status := tr.main(t.Context(), []string{"--ephemeral", "--listen", "nowhere", "--base-url", "example.com/path", "--bootstrap", "/absent/file"}); status != 1 {
 		t.Errorf("exit status %d", status)
 	}
 	for _, fault := range []string{"--listen: ", "--base-url: ", "--bootstrap: ", "ATTESTRY_CONCURRENCY: ", "ATTESTRY_REDIS_URL: ", "ATTESTRY_DATABSE_URL: "} {
 		if strings.Count(tr.errs.String(), "\n"+fault) != 1 {
-			t.Errorf("nothing of %s in %s", fault, tr.errs)
+			t.Errorf("no %s in %s", fault, tr.errs)
 		}
 	}
 	if strings.Contains(tr.errs.String(), "sesame") || tr.out.String() != "" {
@@ -101,7 +101,7 @@ func TestStandaloneTellsEveryFaultOfItsSettingsAtOnce(t *testing.T) {
 	}
 }
 
-func TestStandaloneRefusesACommandLineThatMakesNoSense(t *testing.T) {
+func TestStandaloneRefusesInvalidCommandLines(t *testing.T) {
 	for name, args := range map[string][]string{
 		"unknown flag":                      {"--frobnicate"},
 		"unknown argument":                  {"frobnicate"},
@@ -117,7 +117,7 @@ func TestStandaloneRefusesACommandLineThatMakesNoSense(t *testing.T) {
 	}
 }
 
-func TestStandaloneExplainsItself(t *testing.T) {
+func TestStandalonePrintsHelpAndVersion(t *testing.T) {
 	for argument, want := range map[string]string{"--help": "--monitor HOST:PORT", "--version": "standalone "} {
 		tr := newTrial("ATTESTRY_NO_SETTING=1")
 		if status := tr.main(t.Context(), []string{argument}); status != 0 || !strings.Contains(tr.out.String(), want) {
@@ -139,7 +139,7 @@ func TestStandaloneTakesSettingsFromFlagsAndEnvironment(t *testing.T) {
 	}
 	for _, text := range []string{"http://" + address + ",", data, "https://evidence.example.com", "http://" + monitor + "/metrics"} {
 		if !strings.Contains(tr.out.String(), text) {
-			t.Errorf("nothing of %s in %s", text, tr.out)
+			t.Errorf("no %s in %s", text, tr.out)
 		}
 	}
 	if _, err := os.Stat(data + "/documents"); err != nil {
@@ -160,7 +160,7 @@ func TestStandaloneTakesSettingsFromFlagsAndEnvironment(t *testing.T) {
 	}
 }
 
-func TestStandaloneIsQuietUnlessAskedForARequestLog(t *testing.T) {
+func TestStandaloneLogsNoRequestsByDefault(t *testing.T) {
 	address := freeAddress(t)
 	tr := newTrial()
 	tr.serve(t, "--ephemeral", "--listen", address)

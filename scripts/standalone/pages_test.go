@@ -18,17 +18,17 @@ const (
 	maxTourLines = 40 // of commands, answers and the policy
 )
 
-// keyShown is the key in the output of a first start.
+// keyShown matches the key in the output of a first start.
 var keyShown = regexp.MustCompile(`shown this once: (att_\w+)`)
 
-// exchange is a command of the tour with the lines that it prints.
+// exchange is a command of the tour, and the lines that it prints.
 type exchange struct {
 	command string
 	want    []string
 }
 
-// tourOf reads the tour of README.md: its exchanges, and the policy that it has the reader
-// save as a file. Further lines of a command are indented.
+// tourOf reads the exchanges of the tour in README.md, and the policy that a reader saves as a file. Further lines of a
+// command are indented.
 func tourOf(t *testing.T) (exchanges []exchange, policy string) {
 	t.Helper()
 	_, rest, _ := strings.Cut(readmetest.Read(t, "../../README.md"), "\n## Five minutes\n")
@@ -60,15 +60,14 @@ func tourOf(t *testing.T) (exchanges []exchange, policy string) {
 	return exchanges, policy
 }
 
-// printedAs reports whether a line was printed as the page has it, where … stands for
-// anything.
+// printedAs reports whether a printed line is that of the page, where … matches anything.
 func printedAs(want, got string) bool {
 	pattern := strings.ReplaceAll(regexp.QuoteMeta(want), "…", ".*")
 	return regexp.MustCompile("^" + pattern + "$").MatchString(got)
 }
 
-// TestTourOfReadme enters the commands of README.md and compares what they print. Then it does
-// what the last answer asks for, which makes the environment compliant.
+// TestTourOfReadme runs the commands of README.md and compares their output. Then it adds what the last answer says is
+// missing, which makes the environment compliant.
 func TestTourOfReadme(t *testing.T) {
 	for _, program := range []string{"bash", "curl", "openssl", "xxd"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -116,14 +115,13 @@ func TestTourOfReadme(t *testing.T) {
 	}
 }
 
-// differs finds what is different in each demonstration.
+// differs matches parts that differ between two demonstrations.
 var differs = regexp.MustCompile(`att_\w+|\b\d{10}(\.\d+)?\b|"duration":[0-9.]+|in \d+ms\b|\d+ bytes, SHA-256 \w+`)
 
-// runName is a part of the names in a demonstration, which tells it from others.
+// runName matches the part of names that is unique to a demonstration.
 var runName = regexp.MustCompile(`checkout-ci-([0-9a-f]{8})`)
 
-// TestDemonstrationPage compares docs/demo.md with what the demonstration prints, which a service that runs already plays
-// twice.
+// TestDemonstrationPage compares docs/demo.md with the output of the demonstration, and runs it twice on the same service.
 func TestDemonstrationPage(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip(err)
@@ -138,9 +136,9 @@ func TestDemonstrationPage(t *testing.T) {
 	for _, times := range []string{"first", "second"} {
 		printed, err := exec.CommandContext(t.Context(), "../demo", shown[1], "acme", "http://"+address).CombinedOutput()
 		if err != nil {
-			t.Fatalf("played for the %s time: %v: %s", times, err, printed)
+			t.Fatalf("the %s demonstration: %v: %s", times, err, printed)
 		}
-		if times == "second" { // the artifact is known from two flows then, and more steps of its history are told
+		if times == "second" { // it prints more, as the artifact has provenance from two flows then
 			continue
 		}
 		text := strings.ReplaceAll(string(printed), address, defaultAddress)
@@ -153,6 +151,6 @@ func TestDemonstrationPage(t *testing.T) {
 	}
 	refused, err := exec.CommandContext(t.Context(), "../demo", "wrong", "acme", "http://"+address).CombinedOutput()
 	if err == nil || !strings.Contains(string(refused), "status 401, want 201") {
-		t.Errorf("with a wrong key it ends with %v: %s", err, refused)
+		t.Errorf("with a wrong key: %v: %s", err, refused)
 	}
 }

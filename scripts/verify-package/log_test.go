@@ -29,13 +29,13 @@ import (
 const (
 	testOrigin = "attestry.example.com/acme"
 	testGroup  = "f-id/t"
-	// otherOrigin is that of a log with the same keys, which is trusted, too.
+	// otherOrigin is the origin of another trusted log with the same keys.
 	otherOrigin = "attestry.example.com/other"
 )
 
 var testSecret = []byte("the log's secret")
 
-// testLog is a log as its service has it.
+// testLog is a transparency log of a service.
 type testLog struct {
 	t       *testing.T
 	keys    translog.Keys
@@ -64,7 +64,7 @@ func newLog(t *testing.T) *testLog {
 	return &testLog{t: t, keys: newKeys(t), hashes: map[int64]tlog.Hash{}}
 }
 
-// ReadHashes gives the library the hashes of the tree.
+// ReadHashes implements tlog.HashReader.
 func (l *testLog) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	var hashes []tlog.Hash
 	for _, index := range indexes {
@@ -83,7 +83,7 @@ func (l *testLog) add(entry []byte) {
 	l.entries = append(l.entries, entry)
 }
 
-// replace makes the history anew with another entry.
+// replace builds the log again with another entry at an index.
 func (l *testLog) replace(index int, entry []byte) {
 	l.t.Helper()
 	entries := l.entries
@@ -96,7 +96,7 @@ func (l *testLog) replace(index int, entry []byte) {
 	}
 }
 
-// checkpoint signs the first entries.
+// checkpoint signs a checkpoint of the first entries.
 func (l *testLog) checkpoint(size int, keys translog.Keys) string {
 	l.t.Helper()
 	var tree translog.Tree
@@ -108,7 +108,7 @@ func (l *testLog) checkpoint(size int, keys translog.Keys) string {
 	return signed
 }
 
-// proof proves the entry at an index by a checkpoint of all entries.
+// proof returns the proof of the entry at an index by a checkpoint of all entries.
 func (l *testLog) proof(index int, checkpoint string) string {
 	l.t.Helper()
 	hashes, err := tlog.ProveRecord(int64(len(l.entries)), int64(index), l)
@@ -117,7 +117,7 @@ func (l *testLog) proof(index int, checkpoint string) string {
 	return proof.Text()
 }
 
-// serve serves the log to whoever has the token.
+// serve serves the log to requests with the token.
 func (l *testLog) serve(token string) (address string) {
 	l.t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -135,7 +135,7 @@ func (l *testLog) serve(token string) (address string) {
 	return server.URL + "/-/log/acme"
 }
 
-// attested is an attestation of the tests, as it is stored.
+// attested returns a stored attestation.
 func attested(id string) evidence.Attestation {
 	return evidence.Attestation{ID: id, Name: "check-" + id, Type: evidence.TypeGeneric, Flow: "f-id", Trail: "t", Compliant: true}
 }
@@ -154,7 +154,7 @@ func entryOf(id string, fact []byte, group string) []byte {
 	return entry.Text()
 }
 
-// trailPackage is the package of a trail on its way.
+// trailPackage is the package of a trail, before it is packed.
 type trailPackage struct {
 	t     *testing.T
 	log   *testLog
@@ -180,7 +180,7 @@ func newTrailPackage(t *testing.T) *trailPackage {
 	return p
 }
 
-// fill makes the members of the package of a trail with attestations, but those that follow from the others.
+// fill makes the members of the package of a trail with attestations, except for those that seal derives.
 func (p *trailPackage) fill(checkpoint string, ids ...string) {
 	p.t.Helper()
 	flow := evidence.Flow{ID: "f-id", Name: "f"}
@@ -210,7 +210,7 @@ func (p *trailPackage) fill(checkpoint string, ids ...string) {
 	p.files[audit.TrailPath] = encode(p.t, document)
 }
 
-// drop leaves out the members that are in a folder.
+// drop removes the members whose paths begin with folder.
 func (p *trailPackage) drop(folder string) {
 	for path := range p.files {
 		if strings.HasPrefix(path, folder) {
@@ -228,8 +228,8 @@ func (p *trailPackage) edit(path, old, fresh string) {
 	p.files[path] = strings.Replace(p.files[path], old, fresh, 1)
 }
 
-// seal makes what follows from the members, as somebody does who has these keys, and packs all. Without keys, the signature
-// is that of the package before.
+// seal derives checksums, report, signature and manifest from the other members, and packs all. Without keys, it keeps the
+// signature of the last seal.
 func (p *trailPackage) seal(keys translog.Keys) []byte {
 	p.t.Helper()
 	var members []audit.Member
@@ -293,7 +293,7 @@ func write(t *testing.T, name string, content []byte) (path string) {
 	return path
 }
 
-// TestForgeriesAreFound says which check finds what somebody has forged who has made all checksums anew.
+// TestForgeriesAreFound forges packages, with checksums that match, and checks which finding each of them has.
 func TestForgeriesAreFound(t *testing.T) {
 	const attestation, folder = "attestations/b/attestation.json", "log/facts/attestation/b/"
 	edited := func(p *trailPackage) {
@@ -301,9 +301,9 @@ func TestForgeriesAreFound(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		forge func(p *trailPackage)
-		// signs tells that the forger has the key of the log.
+		// signs means that the forger has the key of the log.
 		signs bool
-		// finds is what is printed with the key of the log, and readsLog tells that the log has to be read for it.
+		// finds is the printed finding. readsLog means that only reading the log finds it.
 		finds    string
 		readsLog bool
 	}{
@@ -394,7 +394,7 @@ func TestForgeriesAreFound(t *testing.T) {
 			var out bytes.Buffer
 			code := run([]string{"--log-key", keys, path}, &out, &out, false)
 			if found := strings.Contains(out.String(), c.finds); found == c.readsLog || found != (code == unsound) {
-				t.Errorf("by the key: exit code %d, printed:\n%s", code, &out)
+				t.Errorf("with the key: exit code %d, printed:\n%s", code, &out)
 			}
 			if !c.readsLog {
 				return
@@ -402,13 +402,13 @@ func TestForgeriesAreFound(t *testing.T) {
 			out.Reset()
 			args := []string{"--log-key", keys, "--log", p.log.serve("secret"), "--token", write(t, "token", []byte("secret\n")), "--checkpoint", kept, path}
 			if code := run(args, &out, &out, false); code != unsound || !strings.Contains(out.String(), c.finds) {
-				t.Errorf("by the log: exit code %d, printed:\n%s", code, &out)
+				t.Errorf("with the log: exit code %d, printed:\n%s", code, &out)
 			}
 		})
 	}
 }
 
-func TestWhatIsProvenIsPrinted(t *testing.T) {
+func TestProofsArePrinted(t *testing.T) {
 	p := newTrailPackage(t)
 	path := write(t, "package.tgz", p.seal(p.log.keys))
 	verifiers, err := p.log.keys.Verifiers(testOrigin)
@@ -483,7 +483,7 @@ func TestFactsThatAreNotInTheLogArePrinted(t *testing.T) {
 	}
 }
 
-// TestMembersInAnotherOrderAreProven has a package that somebody has packed again.
+// TestMembersInAnotherOrderAreProven packs a package again in reverse order.
 func TestMembersInAnotherOrderAreProven(t *testing.T) {
 	p := newTrailPackage(t)
 	members := unpack(t, p.seal(p.log.keys))

@@ -25,8 +25,7 @@ type file struct {
 	link          bool
 }
 
-// newPackage makes the smallest package there is, of an attestation in an organization whose name
-// controls terminals.
+// newPackage makes a minimal package, of an attestation in an organization whose name has a control sequence of terminals.
 func newPackage(t *testing.T) []file {
 	t.Helper()
 	return newPackageOf(t, evidence.Attestation{
@@ -34,8 +33,7 @@ func newPackage(t *testing.T) []file {
 	})
 }
 
-// newPackageOf makes the package of an attestation with id a in the trail t of the flow f-id, with more
-// members.
+// newPackageOf makes the package of an attestation with id a in the trail t of the flow f-id, with more members.
 func newPackageOf(t *testing.T, attested evidence.Attestation, more ...file) []file {
 	t.Helper()
 	const organization = "acme\x1b[2J"
@@ -112,8 +110,7 @@ func gzipped(t *testing.T, packed []byte, header gzip.Header) []byte {
 	return content.Bytes()
 }
 
-// newSparseFile makes the beginning of an archive: a file with a byte of content that pretends, by an
-// extended header, to have size bytes.
+// newSparseFile makes an archive with a sparse file: it has a byte of content and, by an extended header, size bytes.
 func newSparseFile(t *testing.T, size int) []byte {
 	t.Helper()
 	var records string
@@ -131,11 +128,11 @@ func newSparseFile(t *testing.T, size int) []byte {
 	return packed
 }
 
-// TestSparseFilesAreRefused has one, as little content can become as much as anybody likes.
+// TestSparseFilesAreRefused has a sparse file, which can expand to any size.
 func TestSparseFilesAreRefused(t *testing.T) {
 	content := newSparseFile(t, 1<<20)
 	if header, err := tar.NewReader(bytes.NewReader(content)).Next(); err != nil || header.Size != 1<<20 || header.Typeflag != tar.TypeReg {
-		t.Fatalf("it is no sparse file: %+v, %v", header, err)
+		t.Fatalf("not a sparse file: %+v, %v", header, err)
 	}
 	_, err := verify(bytes.NewReader(content), audit.NewVerifier(attestationtest.Evaluate, audit.DefaultMemory), func(string) {})
 	if err == nil || err.Error() != "sparse: it is no plain file" {
@@ -143,7 +140,7 @@ func TestSparseFilesAreRefused(t *testing.T) {
 	}
 }
 
-// TestUnavailableEvaluationsArePrinted has an evaluator that does not work on this machine.
+// TestUnavailableEvaluationsArePrinted has an evaluator that fails.
 func TestUnavailableEvaluationsArePrinted(t *testing.T) {
 	fail := func(attestation.Definition, json.RawMessage) (attestation.Verdict, error) {
 		return attestation.Verdict{}, &evidence.Error{Code: evidence.Unavailable, Message: "The evaluation failed."}
@@ -161,7 +158,7 @@ func TestUnavailableEvaluationsArePrinted(t *testing.T) {
 	printResult(&out, &result, &options{}, nil)
 	for _, line := range []string{"note     attestations whose verdict could not be evaluated again: 1\n", "agrees with itself\n"} {
 		if !strings.Contains(out.String(), line) || strings.Contains(out.String(), "FAILED") {
-			t.Errorf("there is no %q in\n%s", line, out.String())
+			t.Errorf("no %q in\n%s", line, out.String())
 		}
 	}
 }
@@ -229,7 +226,7 @@ func TestExitCodeSaysWhetherThePackageIsSound(t *testing.T) {
 	}
 }
 
-func TestFileIsHeldToADigest(t *testing.T) {
+func TestDigestOfTheFileIsChecked(t *testing.T) {
 	content := pack(t, true, newPackage(t)...)
 	path := filepath.Join(t.TempDir(), "package.tgz")
 	if err := os.WriteFile(path, content, 0o600); err != nil {

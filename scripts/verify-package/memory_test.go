@@ -19,11 +19,11 @@ import (
 	"attestry/evidence/translog"
 )
 
-// buildProgram builds the command: a test has memory of its own.
+// buildProgram builds the command, so that the memory of the test does not count.
 func buildProgram(t *testing.T) (program string) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
-		t.Skip("the greatest memory of a process is taken from Linux")
+		t.Skip("only Linux reports the maximum memory of a process in KiB")
 	}
 	program = filepath.Join(t.TempDir(), "verify-package")
 	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
@@ -32,11 +32,11 @@ func buildProgram(t *testing.T) (program string) {
 	return program
 }
 
-// measuredProgram makes a process of this test run the program that it names, and tell its memory. A
-// process begins with the greatest memory of the one that started it, so the test itself cannot tell.
+// measuredProgram is the variable with the program that a child process of this test runs and measures. The maximum memory
+// of a process starts at that of its parent, so the test itself cannot be the parent.
 const measuredProgram = "MEASURED_PROGRAM"
 
-// measure runs a program, writes the most memory that it had, in KiB, and returns its exit code.
+// measure runs a program, writes its maximum memory in KiB to stderr, and returns its exit code.
 func measure(program string, args []string) int {
 	command := exec.Command(program, args...)
 	command.Stdout = os.Stdout
@@ -46,37 +46,37 @@ func measure(program string, args []string) int {
 	return command.ProcessState.ExitCode()
 }
 
-// execute runs the program on a package, within the memory that it takes by default.
+// execute runs the program on a package, and checks its memory against the default limit.
 func execute(t *testing.T, program string, content []byte) (code int, printed string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "package.tgz")
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var out, told bytes.Buffer
+	var out, memory bytes.Buffer
 	command := exec.Command(os.Args[0], path)
 	command.Env = append(os.Environ(), measuredProgram+"="+program)
-	command.Stdout, command.Stderr = &out, &told
+	command.Stdout, command.Stderr = &out, &memory
 	var exit *exec.ExitError
 	if err := command.Run(); err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
-	most, err := strconv.Atoi(told.String())
+	most, err := strconv.Atoi(memory.String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if t.Logf("%d MiB", most>>10); most > audit.DefaultMemory>>10 {
-		t.Errorf("it took %d MiB, and printed %.1000s", most>>10, &out)
+		t.Errorf("used %d MiB, and printed %.1000s", most>>10, &out)
 	}
 	return command.ProcessState.ExitCode(), out.String()
 }
 
-// listOf is a list of so many bytes of entries.
+// listOf makes a document with a list of entries of about size bytes.
 func listOf(before, entry, behind string, size int) string {
 	return before + strings.TrimSuffix(strings.Repeat(entry+",", size/(len(entry)+1)), ",") + behind + "\n"
 }
 
-// TestHostilePackagesTakeNoMoreMemory has members that would be many times as long when they are decoded.
+// TestHostilePackagesTakeNoMoreMemory has members that would take many times their size when decoded.
 func TestHostilePackagesTakeNoMoreMemory(t *testing.T) {
 	program := buildProgram(t)
 	const size = 6 << 20
@@ -120,8 +120,7 @@ func TestHostilePackagesTakeNoMoreMemory(t *testing.T) {
 	})
 }
 
-// TestLargePackagesAreVerified has packages of which each member is as large as clients can make it, or of
-// which there are many.
+// TestLargePackagesAreVerified has packages with large members, or with many.
 func TestLargePackagesAreVerified(t *testing.T) {
 	program := buildProgram(t)
 	for name, c := range map[string]struct {
@@ -158,7 +157,7 @@ func TestLargePackagesAreVerified(t *testing.T) {
 	}
 }
 
-// logFiles makes what a package says of a log that has the attestations among the files, but "a", which is not in the log.
+// logFiles makes the members for a log with the attestations among files. Attestation "a" is listed as unlogged.
 func logFiles(t *testing.T, files []file) (of []file) {
 	t.Helper()
 	log, facts := newLog(t), map[string][]byte{}

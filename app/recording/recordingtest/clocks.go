@@ -16,9 +16,9 @@ type timed struct {
 	period period
 }
 
-// checkOrder checks that a record is later than those of its group that were acknowledged before it was requested, which
-// it supersedes. Groups are the records of a trail, the artifacts and the trails of a flow, the reports of a fingerprint,
-// and the decisions on a control. Times must differ when they are rounded to microseconds, as answers show them.
+// checkOrder checks that a record is later than those of its group that were acknowledged before it was requested.
+// Groups are the records of a trail, the artifacts and the trails of a flow, the reports of a fingerprint, and the
+// decisions on a control. Times must differ when they are rounded to microseconds, as answers show them.
 func (c *model) checkOrder(t testing.TB, trails []evidence.Trail, artifacts []evidence.ArtifactRecord, attestations []evidence.Attestation) {
 	t.Helper()
 	byGroup := map[string][]timed{}

@@ -27,8 +27,8 @@ type commands struct{ first, next int }
 // maxReadCommands is the most that reading a trail may cost.
 const maxReadCommands = 4
 
-// testRecorderCosts checks that reports cost a bounded number of commands, which is the same in a trail with one artifact
-// and in one with hundreds.
+// testRecorderCosts checks that reports cost a bounded number of commands, which is the same in a trail with one
+// artifact and in one with hundreds.
 func testRecorderCosts(t *testing.T, engine storagetest.DocumentsEngine) {
 	docs := openEngine(t, engine)
 	operations := map[string]struct {

@@ -92,8 +92,8 @@ var interleaved = []string{
 	"another template", "artifact under a new name", "artifact that replaces", "by fingerprint", "artifact of another trail",
 }
 
-// testRecorderInterrupted interrupts each operation at each of its commands. The cases run in parallel, as they wait for
-// the disk most of the time.
+// testRecorderInterrupted interrupts each operation at each of its commands. The cases run in parallel, as they wait
+// for the disk most of the time.
 func testRecorderInterrupted(t *testing.T, engine storagetest.DocumentsEngine) {
 	docs := openEngine(t, engine)
 	cases := map[string]func(t *testing.T, at int) bool{}
@@ -193,8 +193,8 @@ func (c *model) finishAndRepeat(t *testing.T, docs storage.Documents, d operatio
 	}
 }
 
-// between lets another process do the second operation right before a command of the first. It reports whether the first
-// has so many commands.
+// between lets another process do the second operation right before a command of the first. It reports whether the
+// first has so many commands.
 func between(t *testing.T, docs storage.Documents, first, second string, at int) bool {
 	t.Helper()
 	c := prepared(t, docs)

@@ -24,12 +24,12 @@ import (
 	"attestry/tasks/reports"
 )
 
-// silent hears of nothing that has settled.
-type silent struct{}
+// noPublisher publishes nothing.
+type noPublisher struct{}
 
-func (silent) PublishChange(context.Context, string) {}
+func (noPublisher) PublishChange(context.Context, string) {}
 
-// site is a service whose stores the command works on.
+// site is a service on whose stores the command works.
 type site struct {
 	t       *testing.T
 	environ []string
@@ -38,12 +38,12 @@ type site struct {
 	org     string
 	// socket is set if the service runs and executes the commands itself.
 	socket *Socket
-	// environments are ids by name.
+	// environments has the ids of environments by name.
 	environments map[string]string
 }
 
-// newSite has the environment prod of the organization acme with two parked reports,
-// one of which is damaged, and an archived one of that name with another.
+// newSite makes the organization acme with two environments prod: the current one has two parked reports, one of which is
+// damaged, and an archived one has another parked report.
 func newSite(t *testing.T) *site {
 	t.Helper()
 	folder := shortFolder(t)
@@ -96,7 +96,7 @@ func (s *site) create(name string) {
 	s.environments[name] = fresh.ID
 }
 
-// park leaves a report of one file as a worker does that gives it up.
+// park stores a parked report of one file, as a worker does after the last attempt.
 func (s *site) park(environment string, arrival int64, file string, damaged bool) {
 	s.t.Helper()
 	ctx := s.t.Context()
@@ -120,8 +120,8 @@ func (s *site) park(environment string, arrival int64, file string, damaged bool
 	s.must(err)
 }
 
-// run calls the command and returns its status, and what it prints on both ways. Without a socket the stores are
-// closed meanwhile, as one process uses a folder of Pebble at a time.
+// run runs the command and returns its status and outputs. Without a socket it closes the stores meanwhile, as only one
+// process can open a Pebble database at a time.
 func (s *site) run(args ...string) (status int, out, errs string) {
 	s.t.Helper()
 	if s.socket == nil {
@@ -133,7 +133,7 @@ func (s *site) run(args ...string) (status int, out, errs string) {
 	return status, stdout.String(), stderr.String()
 }
 
-// want calls the command with blanks between the arguments.
+// want runs a command line, and checks its status and outputs.
 func (s *site) want(status int, line, out, errs string) {
 	s.t.Helper()
 	gotStatus, gotOut, gotErrs := s.run(strings.Fields(line)...)
@@ -184,7 +184,7 @@ func parkedReportsAreRetriedOrDropped(t *testing.T, s *site) {
 	s.want(failed, "jobs drop "+kind+" "+old+"/1", "", "is not parked")
 	s.want(failed, "jobs retry "+kind+" all", kind+" "+prod+"/1 waits again\n", kind+" "+prod+"/2: The stored report 2 of environment "+prod+" is damaged or lost: ")
 	s.want(failed, "jobs retry "+kind+" "+prod+"/1", "", "is not parked")
-	processor := reports.NewProcessor(s.store, silent{}, time.Now, slog.New(slog.DiscardHandler), func(string) {})
+	processor := reports.NewProcessor(s.store, noPublisher{}, time.Now, slog.New(slog.DiscardHandler), func(string) {})
 	s.must(processor.Drain(t.Context(), prod))
 	head, err := s.store.Heads.Get(t.Context(), prod)
 	if s.must(err); head.Last != 1 || head.Processed != 3 || head.Timestamp != 1_790_000_001 || head.VerdictOf(3) != snapshot.Created {
@@ -193,15 +193,15 @@ func parkedReportsAreRetriedOrDropped(t *testing.T, s *site) {
 	s.want(succeeded, "jobs drop "+kind+" "+prod+"/2", kind+" "+prod+"/2 is dropped\n", "")
 	s.want(succeeded, "jobs retry "+kind+" all", "", "")
 	if _, out, _ := s.run("jobs", "list"); strings.Count(out, "\n") != 1 {
-		t.Errorf("there are still %s", out)
+		t.Errorf("still listed: %s", out)
 	}
 }
 
-// TestReportThatIsDamagedAfterItWasParkedHidesNoOther spoils the document of one.
-func TestReportThatIsDamagedAfterItWasParkedHidesNoOther(t *testing.T) {
+// TestDamagedParkedReportDoesNotHideOthers damages the document of a parked report.
+func TestDamagedParkedReportDoesNotHideOthers(t *testing.T) {
 	s := newSite(t)
 	prod, old, kind := s.environments["prod"], s.environments["old"], job.Report.Name
-	s.spoil(prod + "/2")
+	s.damage(prod + "/2")
 	status, out, errs := s.run("jobs", "list")
 	if status != succeeded || strings.Count(out, "\n") != 4 || !strings.Contains(out, prod+"/2") || !strings.Contains(out, "A stored document of reports is damaged") {
 		t.Errorf("status %d\n%s%s", status, out, errs)
@@ -213,8 +213,8 @@ func TestReportThatIsDamagedAfterItWasParkedHidesNoOther(t *testing.T) {
 	s.want(succeeded, "jobs retry "+kind+" all", "", "")
 }
 
-// spoil damages the document of a parked report, and leaves its declared fields.
-func (s *site) spoil(id string) {
+// damage damages the body of a parked report's document, but not its declared fields.
+func (s *site) damage(id string) {
 	s.t.Helper()
 	for _, schema := range app.Schemas() {
 		if schema.Name != "reports" {
@@ -231,7 +231,7 @@ func (s *site) spoil(id string) {
 	}
 }
 
-func TestWrongArgumentsAreTold(t *testing.T) {
+func TestWrongArgumentsAreReported(t *testing.T) {
 	s := newSite(t)
 	for line, c := range map[string]struct {
 		status int

@@ -15,7 +15,7 @@ import (
 	"attestry/storage/storagetest"
 )
 
-// emptySite has the settings of a service with the key of another one, and empty stores.
+// emptySite returns the settings of a service with empty stores, and with the log key of another service.
 func emptySite(t *testing.T, like *site) []string {
 	t.Helper()
 	folder := t.TempDir()
@@ -24,13 +24,13 @@ func emptySite(t *testing.T, like *site) []string {
 	}, like.environ[2:]...)
 }
 
-// path is that of a store of the site.
+// path returns the path of a store, by the index of its setting.
 func (s *site) path(setting int) string {
 	_, path, _ := strings.Cut(s.environ[setting], "://")
 	return path
 }
 
-func TestABackupIsRestoredElsewhereAndItsLogIsHalted(t *testing.T) {
+func TestBackupIsRestoredElsewhereWithItsLogHalted(t *testing.T) {
 	s := withLog(t)
 	s.logMore("a", "b")
 	place := filepath.Join(t.TempDir(), "backups")
@@ -65,7 +65,7 @@ func TestABackupIsRestoredElsewhereAndItsLogIsHalted(t *testing.T) {
 	}
 }
 
-func TestBackupsThatCannotBeMadeOrRestored(t *testing.T) {
+func TestImpossibleBackupsAndRestoresFail(t *testing.T) {
 	s := newSite(t)
 	folder := filepath.Dir(s.path(0))
 	for line, row := range map[string]struct {
@@ -96,7 +96,7 @@ func TestBackupsThatCannotBeMadeOrRestored(t *testing.T) {
 	s.environ[0] = "ATTESTRY_DATABASE_URL=pebble://" + filepath.Join(folder, "documents")
 }
 
-func TestABackupOfAnOpenDatabaseIsRefused(t *testing.T) {
+func TestBackupOfAnOpenDatabaseIsRefused(t *testing.T) {
 	s := newSite(t)
 	var out, errs strings.Builder
 	if status := Run(t.Context(), []string{"backup", t.TempDir()}, s.environ, &out, &errs); status != failed || !strings.Contains(errs.String(), "another process has opened it") {
@@ -104,8 +104,8 @@ func TestABackupOfAnOpenDatabaseIsRefused(t *testing.T) {
 	}
 }
 
-// TestToVerifyAndToBackUpWriteNothing has a mark that processes delete which store facts without a key.
-func TestToVerifyAndToBackUpWriteNothing(t *testing.T) {
+// TestVerifyAndBackupWriteNothing stores a document that processes without a log key delete when they store facts.
+func TestVerifyAndBackupWriteNothing(t *testing.T) {
 	s := withLog(t)
 	schemas := app.Schemas()
 	schema := schemas[slices.IndexFunc(schemas, func(schema *storage.Schema) bool { return schema.Name == "log_search" })]
@@ -124,7 +124,7 @@ func TestToVerifyAndToBackUpWriteNothing(t *testing.T) {
 	}
 }
 
-func TestWhatIsFoundIsListed(t *testing.T) {
+func TestFindingsAreListed(t *testing.T) {
 	s := newSite(t)
 	object, err := s.store.Objects.Put(t.Context(), s.org, strings.NewReader("content"), -1)
 	s.must(err)
@@ -142,7 +142,7 @@ func TestWhatIsFoundIsListed(t *testing.T) {
 	}
 }
 
-func TestARunningServiceMakesBackupsInTheFolderOfTheCaller(t *testing.T) {
+func TestRunningServiceMakesBackupsInTheFolderOfTheCaller(t *testing.T) {
 	s := newSite(t)
 	s.listen()
 	folder, args := t.TempDir(), []string{"backup", "made"}

@@ -55,7 +55,7 @@ func fill(t *testing.T, docs storage.Documents) {
 	}
 }
 
-// filledFolder returns the URL of a filled folder of Pebble.
+// filledFolder returns the URL of a Pebble database with the documents of fill.
 func filledFolder(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "source")
@@ -67,7 +67,7 @@ func filledFolder(t *testing.T) string {
 	return "pebble://" + path
 }
 
-// runCopy calls copy, which needs no settings of the service.
+// runCopy runs copy, which needs no settings of the service.
 func runCopy(t *testing.T, from, to string) (status int, out, errs string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -75,7 +75,7 @@ func runCopy(t *testing.T, from, to string) (status int, out, errs string) {
 	return status, stdout.String(), stderr.String()
 }
 
-// mustCopy copies and returns the result without its last line.
+// mustCopy runs copy, which must succeed, and returns its output.
 func mustCopy(t *testing.T, from, to string) (table, errs string) {
 	t.Helper()
 	status, out, errs := runCopy(t, from, to)
@@ -85,7 +85,7 @@ func mustCopy(t *testing.T, from, to string) (table, errs string) {
 	return out, errs
 }
 
-func TestDatabaseIsCopiedThereAndBack(t *testing.T) {
+func TestDatabaseIsCopiedBetweenEngines(t *testing.T) {
 	source := filledFolder(t)
 	urls := []string{"pebble://" + filepath.Join(t.TempDir(), "documents")}
 	if uri := os.Getenv("ATTESTRY_TEST_MONGODB"); uri != "" {
@@ -106,7 +106,7 @@ func TestDatabaseIsCopiedThereAndBack(t *testing.T) {
 		}
 		again, errs := mustCopy(t, source, url)
 		if again != table || !strings.Contains(errs, "attestations: 0 documents copied, 2400 were there already") {
-			t.Errorf("the second time: %s%s", errs, again)
+			t.Errorf("the second copy: %s%s", errs, again)
 		}
 		source = url
 	}
@@ -137,7 +137,7 @@ func newMongoDB(t *testing.T, uri string) string {
 	return strings.TrimSuffix(server, "/") + "/" + name + "?" + parameters
 }
 
-// newDocumentCopy copies from a filled folder of Pebble to an empty one.
+// newDocumentCopy makes a copy from a Pebble database with the documents of fill to an empty one.
 func newDocumentCopy(t *testing.T) (c *documentCopy, out, errs *bytes.Buffer) {
 	t.Helper()
 	source := pebbletest.Open(t, filepath.Join(t.TempDir(), "source"), app.Schemas())
@@ -165,7 +165,7 @@ func schemaNamed(t *testing.T, name string) *storage.Schema {
 	return schemas[n]
 }
 
-// dying fails from its second write on, before or after it.
+// dying fails from its second write of documents on, before or after it is done.
 type dying struct {
 	storage.Documents
 	after  bool
@@ -185,7 +185,7 @@ func (d *dying) around(write func() error) error {
 func (d *dying) Write(ctx context.Context, writes ...storage.Write) error {
 	write := func() error { return d.Documents.Write(ctx, writes...) }
 	if writes[0].Kind != storage.WriteAdd {
-		return write() // it marks the copy
+		return write() // marks the target as an incomplete copy
 	}
 	return d.around(write)
 }
@@ -201,7 +201,7 @@ func TestInterruptedCopyContinues(t *testing.T) {
 				break
 			}
 			if write > 20 {
-				t.Fatalf("no end: %v", err)
+				t.Fatalf("the copy does not end: %v", err)
 			}
 			if out.Len() > 0 {
 				t.Errorf("an interrupted copy printed %s", out)
@@ -210,7 +210,7 @@ func TestInterruptedCopyContinues(t *testing.T) {
 		if !strings.Contains(out.String(), "attestations  2400") {
 			t.Errorf("the result is %s", out)
 		}
-		// The last run had little left to do.
+		// The last run continued after the documents of earlier ones.
 		lines := strings.Split(strings.TrimSpace(errs.String()), "\n")
 		n := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "attestations: 1400") })
 		m := slices.IndexFunc(lines, func(line string) bool {
@@ -222,7 +222,7 @@ func TestInterruptedCopyContinues(t *testing.T) {
 	}
 }
 
-// TestInterruptedCopyIsNotUsed leaves a copy incomplete, tries to use it, and completes it.
+// TestInterruptedCopyIsNotUsed interrupts a copy, tries to use the target, and completes the copy.
 func TestInterruptedCopyIsNotUsed(t *testing.T) {
 	source, third := filledFolder(t), "pebble://"+filepath.Join(t.TempDir(), "third")
 	urls := []string{"pebble://" + filepath.Join(t.TempDir(), "documents")}
@@ -253,7 +253,7 @@ func TestInterruptedCopyIsNotUsed(t *testing.T) {
 	}
 }
 
-// interruptCopy ends a copy at its second write of documents.
+// interruptCopy makes a copy that fails at its second write of documents.
 func interruptCopy(t *testing.T, from, to string) {
 	t.Helper()
 	source, err := parseLocation("--from", from)
@@ -320,11 +320,11 @@ func TestTargetWithOtherDocumentsIsRefused(t *testing.T) {
 		t.Errorf("%v; %s", err, errs)
 	}
 	if page, err := c.to.List(t.Context(), schemaNamed(t, "flows"), "", 1, 1); err != nil || len(page) > 0 {
-		t.Errorf("copied all the same: %v, %v", page, err)
+		t.Errorf("documents were copied: %v, %v", page, err)
 	}
 }
 
-// TestTargetThatWasUsedIsRefused changes a document of a complete copy, and its revision alone.
+// TestTargetThatWasUsedIsRefused changes one document of a complete copy, and only the revision of another one.
 func TestTargetThatWasUsedIsRefused(t *testing.T) {
 	c, _, errs := newDocumentCopy(t)
 	if err := c.run(t.Context()); err != nil {
@@ -351,8 +351,8 @@ func TestTargetThatWasUsedIsRefused(t *testing.T) {
 	}
 }
 
-// TestFieldsThatAreDeclaredNoMoreAreLeftOut stores a document as an earlier version did.
-func TestFieldsThatAreDeclaredNoMoreAreLeftOut(t *testing.T) {
+// TestDocumentsWithUndeclaredFieldsAreCopied stores a document of an earlier version, with a field that is not declared now.
+func TestDocumentsWithUndeclaredFieldsAreCopied(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "old")
 	earlier := *schemaNamed(t, "flows")
 	earlier.Fields = append(slices.Clone(earlier.Fields), "colour")
@@ -530,7 +530,7 @@ func TestWrongCopiesAreRefused(t *testing.T) {
 	}
 }
 
-// TestOneStoreByTwoPathsIsRefused names a store and what lies in it through links.
+// TestOneStoreByTwoPathsIsRefused names a store and folders in it through symbolic links.
 func TestOneStoreByTwoPathsIsRefused(t *testing.T) {
 	folder := t.TempDir()
 	objects, documents := folder+"/objects", folder+"/documents"

@@ -11,7 +11,7 @@ import (
 	"attestry/process/doctor"
 )
 
-// stateOf returns the states that a check has in the printed findings.
+// stateOf returns the states of a check in printed findings.
 func stateOf(t *testing.T, out, check string) (states []doctor.State) {
 	t.Helper()
 	for line := range strings.Lines(out) {
@@ -26,7 +26,7 @@ func stateOf(t *testing.T, out, check string) (states []doctor.State) {
 	return states
 }
 
-func TestDoctorExaminesAServiceThatIsStoppedOrRuns(t *testing.T) {
+func TestDoctorExaminesStoppedAndRunningServices(t *testing.T) {
 	whenStoppedAndRunning(t, func(t *testing.T, s *site) {
 		s.environ[2] = "ATTESTRY_REDIS_URL=redis://" + miniredis.RunT(t).Addr()
 		status, out, errs := s.run("doctor")
@@ -59,7 +59,7 @@ func TestDoctorExaminesAServiceThatIsStoppedOrRuns(t *testing.T) {
 	})
 }
 
-func TestDoctorOfAServiceThatRunsFindsItsStoresGone(t *testing.T) {
+func TestDoctorFindsMissingStoresOfARunningService(t *testing.T) {
 	s := newSite(t)
 	s.listen()
 	objects := strings.TrimPrefix(s.environ[1], "ATTESTRY_OBJECTS_URL=file://")

@@ -11,7 +11,7 @@ import (
 	"attestry/evidence"
 )
 
-// emptyStores names the stores of a service that was never started.
+// emptyStores returns the settings of a service that was never started.
 func emptyStores(t *testing.T) []string {
 	folder := shortFolder(t)
 	return []string{
@@ -20,7 +20,7 @@ func emptyStores(t *testing.T) []string {
 	}
 }
 
-// call runs the command and returns what it prints.
+// call runs the command and returns its status and output.
 func call(t *testing.T, environ []string, args ...string) (status int, printed string) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -28,7 +28,7 @@ func call(t *testing.T, environ []string, args ...string) (status int, printed s
 	return status, out.String() + errs.String()
 }
 
-func TestAnOperatorMakesAndRemovesUsersMembersAndKeys(t *testing.T) {
+func TestOperatorManagesUsersMembersAndKeys(t *testing.T) {
 	t.Run("stopped", func(t *testing.T) { makeAndRemove(t, emptyStores(t)) })
 	t.Run("running", func(t *testing.T) {
 		environ := emptyStores(t)
@@ -74,7 +74,7 @@ func makeAndRemove(t *testing.T, environ []string) {
 	}
 }
 
-func TestAKeyThatAnOperatorIssuesIsShownOnceAndRevoked(t *testing.T) {
+func TestIssuedKeyIsShownOnceAndRevoked(t *testing.T) {
 	environ := emptyStores(t)
 	call(t, environ, "users", "create", "anna")
 	status, printed := call(t, environ, "keys", "issue", "anna", "after the fire", "2099-01-01")
@@ -103,14 +103,14 @@ func TestWrongArgumentsAreRefusedBeforeAStoreIsOpened(t *testing.T) {
 		{"keys", "list"}, {"keys", "issue", "anna"}, {"keys", "issue", "anna", ""}, {"keys", "issue", "anna", "x", "soon"},
 		{"keys", "issue", "anna", "x", "2101-01-01"}, {"keys", "issue", "anna", "x", "1970-01-01"}, {"keys", "revoke", "anna"}, {"keys", "revoke", "--all", "anna"},
 	} {
-		// Without settings, a command that gets as far as the stores fails.
+		// Without settings, a command that opens the stores fails instead.
 		if status, printed := call(t, nil, args...); status != misused {
 			t.Errorf("%q: status %d, printed %s", args, status, printed)
 		}
 	}
 }
 
-func TestUsersNeedTheDatabaseAlone(t *testing.T) {
+func TestUserCommandsNeedOnlyTheDatabase(t *testing.T) {
 	database := "ATTESTRY_DATABASE_URL=pebble://" + filepath.Join(t.TempDir(), "documents")
 	for _, args := range []string{
 		"users create anna", "organizations create acme anna", "members list acme", "keys issue anna laptop 2099-01-01", "users list", "users remove anna",

@@ -11,7 +11,7 @@ import (
 	"attestry/storage"
 )
 
-// parkOthers stores an event, a delivery and a package that were given up, and returns their keys by kind.
+// parkOthers stores a parked event, delivery and package, and returns their keys by kind.
 func (s *site) parkOthers() map[*job.Kind]string {
 	s.t.Helper()
 	ctx, environment := s.t.Context(), s.environments["prod"]
@@ -43,7 +43,7 @@ func (s *site) parkOthers() map[*job.Kind]string {
 	return map[*job.Kind]string{&job.Fanout: event, &job.Send: s.org + "/" + delivery.ID, &job.Assemble: assembly.ID}
 }
 
-// states returns the listed work as "kind key state", without parked reports.
+// states returns the states of listed work by "kind key", without parked reports.
 func (s *site) states() map[string]string {
 	s.t.Helper()
 	status, out, errs := s.run("jobs", "list")

@@ -12,7 +12,7 @@ import (
 	"attestry/tasks/sequencer"
 )
 
-// withLog is a site with a key for the transparency logs, which are named logs.example.
+// withLog makes a site with a key for its transparency logs, whose origins begin with logs.example.
 func withLog(t *testing.T) *site {
 	t.Helper()
 	s := newSite(t)
@@ -26,7 +26,7 @@ func withLog(t *testing.T) *site {
 	return s
 }
 
-// logMore logs the creation of environments, as a worker does that runs for a moment.
+// logMore creates environments, and logs that as a worker does.
 func (s *site) logMore(names ...string) (log logs.Log) {
 	s.t.Helper()
 	for _, name := range names {
@@ -42,7 +42,7 @@ func (s *site) logMore(names ...string) (log logs.Log) {
 	return log
 }
 
-func TestALogIsContinuedAfterARestore(t *testing.T) {
+func TestLogIsContinuedAfterARestore(t *testing.T) {
 	t.Run("stopped", func(t *testing.T) { continueAfterRestore(t, false) })
 	t.Run("running", func(t *testing.T) { continueAfterRestore(t, true) })
 }
@@ -83,13 +83,13 @@ func continueAfterRestore(t *testing.T, running bool) {
 	if status != succeeded || errs.String() != "" || out.String() != strings.Join(log.Verifiers, "\n")+"\n" || !strings.HasPrefix(out.String(), "logs.example/acme/1+") {
 		t.Errorf("status %d: %s%s, want %v", status, out.String(), errs.String(), log.Verifiers)
 	}
-	// The environments of the backup, the citation, and the two that were created since.
+	// The log has the entries of the backup, the citation, and the two environments that were created since.
 	if log.Signed != published.Signed+2 || log.Continues != published.Checkpoint {
 		t.Errorf("the log has %d entries and continues %q", log.Signed, log.Continues)
 	}
 }
 
-func TestLogsThatCannotBeContinued(t *testing.T) {
+func TestImpossibleContinuationsOfLogsFail(t *testing.T) {
 	s := withLog(t)
 	for line, row := range map[string]struct {
 		status int

@@ -59,7 +59,7 @@ func TestObjectsAreNotListedOneByOne(t *testing.T) {
 	}
 }
 
-// dyingObjects take a number of objects, and read the others without storing them.
+// dyingObjects stores a number of objects, and fails to store the others after it has read them.
 type dyingObjects struct {
 	storage.Objects
 	left int
@@ -99,7 +99,8 @@ func TestInterruptedCopyOfObjectsContinues(t *testing.T) {
 	}
 }
 
-// newLockedBucket makes a bucket with object lock, which is emptied and removed at the end. hold switches legal hold.
+// newLockedBucket makes a bucket with object lock, which is removed at the end of the test. hold sets the legal hold of an
+// object.
 func newLockedBucket(t *testing.T, address string) (url string, bucket *s3.Store, hold func(key string, status minio.LegalHoldStatus)) {
 	t.Helper()
 	var named config.Objects
@@ -160,7 +161,7 @@ func TestRetentionIsCopiedWithObjects(t *testing.T) {
 	copied := func(want string, untils ...time.Time) {
 		t.Helper()
 		if out, _ := mustCopy(t, from, to); !strings.HasSuffix(out, "key names\n"+want) {
-			t.Errorf("it printed %s", out)
+			t.Errorf("copy printed %s", out)
 		}
 		for i, until := range untils {
 			if got, err := target.LockOf(t.Context(), keys[i]); err != nil || !got.Until.Equal(until) || got.Runs() && got.Mode != s3.Governance {
@@ -169,7 +170,7 @@ func TestRetentionIsCopiedWithObjects(t *testing.T) {
 		}
 	}
 	copied("", time.Time{}, time.Time{}, time.Time{})
-	// As after an interruption, the objects are there and their retention is not.
+	// As after an interruption, the target has the objects without their retention.
 	retain(source, keys[0], hour)
 	retain(source, keys[1], hour.Add(time.Hour))
 	retain(target, keys[1], hour.Add(2*time.Hour))

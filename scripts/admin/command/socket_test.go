@@ -20,7 +20,7 @@ import (
 	"attestry/storage"
 )
 
-// shortFolder is a folder in which the path of a socket is not too long.
+// shortFolder makes a folder whose path is short enough for that of a socket.
 func shortFolder(t *testing.T) string {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "a")
@@ -54,7 +54,7 @@ func (s *site) listen() {
 	s.t.Cleanup(func() { s.must(socket.Close()) })
 }
 
-// startService runs a service until the test ends. Closing its socket earlier is possible.
+// startService runs a service until the test ends. The test may close its socket earlier.
 func startService(t *testing.T, environ []string, wrap func(storage.Documents) storage.Documents) *Socket {
 	t.Helper()
 	settings, err := config.Load(environ)
@@ -77,7 +77,7 @@ func startService(t *testing.T, environ []string, wrap func(storage.Documents) s
 	return socket
 }
 
-// outcome is what a command has come to.
+// outcome is the result of a command.
 type outcome struct {
 	status  int
 	printed string
@@ -96,7 +96,7 @@ func outcomeOf(t *testing.T, environ []string, line string) outcome {
 	return outcome{status, printed}
 }
 
-func TestListsAreTheSameFromAStoppedAndARunningService(t *testing.T) {
+func TestStoppedAndRunningServicesPrintTheSameLists(t *testing.T) {
 	s := newSite(t)
 	s.parkOthers()
 	for _, line := range []string{"users create anna", "members set acme anna admin", "keys issue anna laptop 2099-01-01"} {
@@ -108,7 +108,7 @@ func TestListsAreTheSameFromAStoppedAndARunningService(t *testing.T) {
 	stopped := map[string]string{}
 	for range 2 {
 		for _, c := range commands() {
-			if !strings.HasPrefix(c.arguments, "[--json]") || c.name == "verify" || c.name == "doctor" { // which finds nothing here, and measures times
+			if !strings.HasPrefix(c.arguments, "[--json]") || c.name == "verify" || c.name == "doctor" { // these print nothing here, and times
 				continue
 			}
 			for _, line := range []string{c.name + " --json " + arguments[c.name], c.name + " " + arguments[c.name]} {
@@ -129,7 +129,7 @@ func TestListsAreTheSameFromAStoppedAndARunningService(t *testing.T) {
 	}
 }
 
-func TestSocketIsForItsUserAlone(t *testing.T) {
+func TestSocketIsAccessibleToItsUserOnly(t *testing.T) {
 	environ := emptyStores(t)
 	startService(t, environ, nil)
 	info, err := os.Stat(socketFile(environ))
@@ -138,7 +138,7 @@ func TestSocketIsForItsUserAlone(t *testing.T) {
 	}
 	made, err := filepath.Glob(filepath.Dir(socketFile(environ)) + "/admin*")
 	if err != nil || !slices.Equal(made, []string{socketFile(environ)}) {
-		t.Errorf("there are %v, %v", made, err)
+		t.Errorf("the files are %v, %v", made, err)
 	}
 }
 
@@ -166,12 +166,12 @@ func TestSocketIsRemovedWhenTheServiceStops(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := os.Lstat(socketFile(environ)); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the socket is there still: %v", err)
+		t.Errorf("the socket still exists: %v", err)
 	}
 	outcomeOf(t, environ, "users list").check(t, failed, "another process has opened it")
 }
 
-func TestServiceOfAnotherVersionRefusesACommandItDoesNotKnow(t *testing.T) {
+func TestRunningServiceRefusesUnknownCommands(t *testing.T) {
 	environ := emptyStores(t)
 	startService(t, environ, nil)
 	var out, errs strings.Builder
@@ -187,17 +187,17 @@ func TestServiceOfAnotherVersionRefusesACommandItDoesNotKnow(t *testing.T) {
 	}
 }
 
-func TestSettingsAreThoseOfTheRunningService(t *testing.T) {
+func TestCommandsUseTheSettingsOfTheRunningService(t *testing.T) {
 	environ := emptyStores(t)
 	startService(t, append(slices.Clone(environ), "ATTESTRY_BETA=off"), nil)
-	// The objects and Redis are not named, and ATTESTRY_BETA is on by default.
+	// The command has no setting of the objects and Redis, and ATTESTRY_BETA is on by default.
 	for _, line := range []string{"users create anna", "jobs list"} {
 		outcomeOf(t, environ[:1], line).check(t, succeeded, "")
 	}
 	outcomeOf(t, environ[:1], "organizations list --json").check(t, succeeded, `"beta":false`)
 }
 
-// stuck is a database whose users are not read until the context ends.
+// stuck is a database that blocks when users are read, until the context ends.
 type stuck struct {
 	storage.Documents
 	once         sync.Once
@@ -223,7 +223,7 @@ func (s *stuck) List(ctx context.Context, schema *storage.Schema, after string, 
 	return nil, ctx.Err()
 }
 
-// begin calls a command that does not end by itself, and returns when the service has begun it.
+// begin calls a command that blocks, and returns when the service has begun it.
 func (s *stuck) begin(ctx context.Context, environ []string) <-chan outcome {
 	result := make(chan outcome, 1)
 	go func() {
@@ -246,7 +246,7 @@ func TestCommandEndsWithItsClient(t *testing.T) {
 	outcomeOf(t, environ, "organizations list").check(t, succeeded, "NAME")
 }
 
-func TestServiceThatStopsInterruptsCommands(t *testing.T) {
+func TestStoppingServiceInterruptsCommands(t *testing.T) {
 	environ, docs := emptyStores(t), newStuck()
 	socket := startService(t, environ, docs.wrap)
 	result := docs.begin(t.Context(), environ)
@@ -267,14 +267,14 @@ func (f faulty) List(ctx context.Context, schema *storage.Schema, after string, 
 	return f.Documents.List(ctx, schema, after, limit, maxBytes)
 }
 
-func TestCommandThatPanicsFailsAlone(t *testing.T) {
+func TestPanickingCommandDoesNotAffectOthers(t *testing.T) {
 	environ := emptyStores(t)
 	startService(t, environ, func(docs storage.Documents) storage.Documents { return faulty{docs} })
 	outcomeOf(t, environ, "users list").check(t, failed, "it panicked: poison")
 	outcomeOf(t, environ, "organizations list").check(t, succeeded, "NAME")
 }
 
-func TestFolderWhosePathIsTooLongForASocketHasNone(t *testing.T) {
+func TestNoSocketIsMadeIfItsPathIsTooLong(t *testing.T) {
 	folder := filepath.Join(shortFolder(t), strings.Repeat("long", 30))
 	environ := []string{
 		"ATTESTRY_DATABASE_URL=pebble://" + folder, "ATTESTRY_OBJECTS_URL=file://" + folder + "-objects",
@@ -294,7 +294,7 @@ func TestFolderWhosePathIsTooLongForASocketHasNone(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if left, err := filepath.Glob(folder + "/admin*"); err != nil || len(left) > 0 {
-		t.Errorf("there are %v, %v", left, err)
+		t.Errorf("the files are %v, %v", left, err)
 	}
 	outcomeOf(t, environ, "users list").check(t, failed, "another process has opened it")
 }

@@ -20,10 +20,10 @@ type alteration struct {
 
 func (a alteration) text() string { return a.content[:a.from] + a.replacement + a.content[a.to:] }
 
-// line is the number of the line that the part begins in, from 1.
+// line is the number of the line in which the part begins, from 1.
 func (a alteration) line() int { return strings.Count(a.content[:a.from], "\n") + 1 }
 
-// String is the place of the alteration.
+// String returns the file and line of the alteration.
 func (a alteration) String() string {
 	name := a.file
 	if folder, err := os.Getwd(); err == nil {
@@ -43,7 +43,7 @@ func (a alteration) diff() string {
 	return "-" + strings.ReplaceAll(before, "\n", "\n-") + "\n+" + strings.ReplaceAll(after, "\n", "\n+") + "\n"
 }
 
-// otherOperators are what an operator becomes.
+// otherOperators are the replacements of operators.
 var otherOperators = map[token.Token]string{
 	token.EQL: "!=", token.NEQ: "==",
 	token.LSS: "<=", token.LEQ: "<", token.GTR: ">=", token.GEQ: ">",
@@ -51,7 +51,7 @@ var otherOperators = map[token.Token]string{
 	token.ADD: "-", token.SUB: "+",
 }
 
-// alterations lists what can be altered in a file. Some of them do not compile.
+// alterations lists the possible alterations of a file. Some of them do not compile.
 func alterations(pkg, file, content string) ([]alteration, error) {
 	files := token.NewFileSet()
 	parsed, err := parser.ParseFile(files, file, content, parser.SkipObjectResolution)
@@ -68,13 +68,13 @@ func alterations(pkg, file, content string) ([]alteration, error) {
 	ast.Inspect(parsed, func(node ast.Node) bool {
 		switch node := node.(type) {
 		case *ast.CallExpr:
-			// A slice or a map with another capacity is the same.
+			// Another capacity of a slice or map makes no difference.
 			if name, ok := node.Fun.(*ast.Ident); ok && name.Name == "make" {
 				return false
 			}
 		case *ast.BinaryExpr:
 			if node.Op == token.MUL && strings.HasPrefix(source(node.Y), "time.") {
-				return false // a span that is a little longer does the same
+				return false // a slightly longer duration makes no difference
 			}
 			if other := otherOperators[node.Op]; other != "" {
 				replace(node.OpPos, node.OpPos+token.Pos(len(node.Op.String())), other)
@@ -105,7 +105,7 @@ func alterations(pkg, file, content string) ([]alteration, error) {
 			if source(node.Results[last]) == "err" {
 				replace(node.Results[last].Pos(), node.Results[last].End(), "nil")
 			}
-			// Nobody reads what is returned beside an error.
+			// Callers ignore the other results beside an error.
 			return !strings.Contains(strings.ToLower(source(node.Results[last])), "err")
 		}
 		return true

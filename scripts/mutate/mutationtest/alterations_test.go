@@ -55,7 +55,7 @@ func TestAlterations(t *testing.T) {
 	}
 }
 
-func TestAlterationSaysItsPlace(t *testing.T) {
+func TestAlterationHasItsLineAndText(t *testing.T) {
 	all, err := alterations("attestry/p", "p.go", before)
 	if err != nil {
 		t.Fatal(err)

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// otherTests are further packages whose tests cover a package: the row with the longest matching prefix. They run if
-// its own tests find nothing.
+// otherTests are further packages whose tests cover a package, by the longest matching prefix of its path. They run if the
+// package's own tests do not fail.
 var otherTests = map[string][]string{
 	"attestry/evidence":             {"./evidence/...", "./app/recording"},
 	"attestry/evidence/audit":       {"./scripts/verify-package", "./tasks/auditpackage"},
@@ -35,8 +35,8 @@ type tests struct {
 	stories bool          // run them as well
 }
 
-// checkStories returns an error if the tests of the whole service fail without an alteration, and so would find every
-// one.
+// checkStories returns an error if the tests of the whole service fail without an alteration. Then they would fail for
+// each one.
 func (t tests) checkStories() error {
 	if !t.stories {
 		return nil
@@ -87,7 +87,7 @@ func (t tests) command(verb, overlay string, arguments ...string) *exec.Cmd {
 	return exec.CommandContext(t.ctx, "go", append([]string{verb, "-overlay", overlay}, arguments...)...)
 }
 
-// packagesFor are the packages whose tests cover a package, in the order in which they run.
+// packagesFor returns the packages whose tests cover a package, in the order in which they run.
 func (t tests) packagesFor(pkg string) []string {
 	longest := ""
 	for prefix := range otherTests {

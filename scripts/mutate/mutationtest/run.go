@@ -1,4 +1,4 @@
-// Package mutationtest alters code, and finds out whether tests notice.
+// Package mutationtest alters code, and checks whether tests fail because of it.
 package mutationtest
 
 import (
@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// corePackages are the packages altered where none are named.
+// corePackages are the packages that are altered by default.
 var corePackages = []string{
 	"./evidence/...", "./app/recording", "./app/states", "./app/facts", "./tasks/...", "./storage", "./storage/names",
 	"./storage/pipelines", "./storage/environments", "./storage/governance", "./storage/tenancy", "./storage/notifications",
@@ -23,21 +23,21 @@ var corePackages = []string{
 // space is not limited, as browsers reserve much more.
 const maxMemory = 12 << 30
 
-// Options say what is altered, and which tests look for it.
+// Options say what is altered, and which tests run.
 type Options struct {
-	// Patterns are those of the packages that are altered; none are the core packages.
+	// Patterns match the packages that are altered. The default are corePackages.
 	Patterns []string
 	// Count is how many alterations are tested, and Seed chooses them.
 	Count int
 	Seed  uint64
 	// Timeout is the time that the tests of one package may take.
 	Timeout time.Duration
-	// Stories lets the tests of the whole service look for what others have not found.
+	// Stories also runs the tests of the whole service, if no others have failed.
 	Stories bool
 }
 
-// Run tests alterations in a random order until as many as wanted have compiled, and prints what became of each. It limits the
-// memory of the process and of those that it starts.
+// Run tests alterations in a random order until Count of them have compiled, and prints the result of each. It limits the
+// memory of this process and of those that it starts.
 func Run(ctx context.Context, o Options) (found, tested int, err error) {
 	tests := tests{ctx: ctx, timeout: o.Timeout, stories: o.Stories}
 	limit := syscall.Rlimit{Cur: maxMemory, Max: maxMemory}
@@ -97,7 +97,7 @@ func alterationsOf(patterns []string) ([]alteration, error) {
 		fields := strings.Fields(line)
 		name, folder := fields[0], fields[1]
 		if strings.HasSuffix(name, "test") {
-			continue // helpers of tests
+			continue // a helper package of tests
 		}
 		for _, file := range fields[2:] {
 			path := filepath.Join(folder, file)

@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// headerSize is the length of the head of a message: its length, two ids and its kind, four bytes each.
+	// headerSize is the size of a message header: length, two ids and opcode, four bytes each.
 	headerSize = 16
-	// maxMessage bounds a message, in bytes, as MongoDB does.
+	// maxMessage bounds the size of a message, in bytes, as MongoDB does.
 	maxMessage = 48_000_000
-	// opMsg is the kind of message whose sender may want no answer.
+	// opMsg is the opcode of messages that may get no answer.
 	opMsg = 2013
-	// moreToCome says so, in the four bytes of flags behind the header.
+	// moreToCome is the flag of an opMsg that gets no answer. The flags are the four bytes after the header.
 	moreToCome = 1 << 1
 )
 
-// front lets one command at a time pass to the server: FerretDB's commands are not atomic, so that several clients
+// front is a proxy that passes one command at a time to the server. FerretDB's commands are not atomic, so concurrent ones
 // would undo each other's updates or crash it.
 type front struct {
 	socket string // where the server listens
@@ -30,7 +30,7 @@ type front struct {
 	turn   sync.Mutex
 }
 
-// serve takes connections until the context ends.
+// serve accepts connections until the context ends.
 func (f *front) serve(ctx context.Context, listener net.Listener) error {
 	defer context.AfterFunc(ctx, func() { listener.Close() })()
 	for {
@@ -50,7 +50,7 @@ func (f *front) serve(ctx context.Context, listener net.Listener) error {
 	}
 }
 
-// relay passes the messages of one client on, and the answers back, until the client is gone.
+// relay passes the messages of one client to the server, and the answers back, until the client closes its connection.
 func (f *front) relay(client net.Conn) error {
 	server, err := net.Dial("unix", f.socket)
 	if err != nil {

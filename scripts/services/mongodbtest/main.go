@@ -1,7 +1,7 @@
 // Command ferretdb is a MongoDB-compatible server for tests: FerretDB on SQLite, in a module of its own so that its
 // dependencies stay out of ours. FerretDB's own command lacks generated files when built from the module proxy, so this
-// one starts the embeddable package, which sends no telemetry. It is built by scripts/services/services.sh, which changes
-// how FerretDB looks for ids.
+// one starts the embeddable package, which sends no telemetry. scripts/services/services.sh builds it, and changes how
+// FerretDB looks up ids.
 package main
 
 import (
@@ -39,7 +39,7 @@ func run(listen, data string, logger *slog.Logger) error {
 	if err := os.MkdirAll(directory, 0o700); err != nil {
 		return err
 	}
-	// The length of a socket's path is limited, that of the data's is not.
+	// The path of a socket must be short, the one of the data need not be.
 	sockets, err := os.MkdirTemp("", "ferretdb-")
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func run(listen, data string, logger *slog.Logger) error {
 		Listener: ferretdb.ListenerConfig{Unix: socket},
 		Logger:   logger,
 		Handler:  "sqlite",
-		// What a killed process has written is kept by the system, which no test ends.
+		// No test ends the operating system, which keeps what a killed process has written.
 		SQLiteURL: (&url.URL{Scheme: "file", Path: directory + "/", RawQuery: "_pragma=synchronous(off)"}).String(),
 	})
 	if err != nil {
@@ -62,11 +62,11 @@ func run(listen, data string, logger *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	before := &front{socket: socket, logger: logger}
+	proxy := &front{socket: socket, logger: logger}
 	served := make(chan error, 1)
 	go func() {
 		defer stop()
-		served <- before.serve(ctx, listener)
+		served <- proxy.serve(ctx, listener)
 	}()
 	return errors.Join(server.Run(ctx), <-served)
 }

@@ -12,7 +12,7 @@ import (
 	"attestry/storage/storagetest"
 )
 
-func TestStartOnAFullDiskEndsWithTheReason(t *testing.T) {
+func TestStartOnAFullDiskReportsTheReason(t *testing.T) {
 	disk := storagetest.NewDisk(t, 64<<20)
 	start := func() error {
 		running, err := instance.Start(t.Context(), instance.Options{
@@ -28,10 +28,10 @@ func TestStartOnAFullDiskEndsWithTheReason(t *testing.T) {
 	}
 	disk.Fill()
 	if err := start(); err == nil || !strings.Contains(err.Error(), storage.DiskFull) {
-		t.Errorf("without room the start ends with %v", err)
+		t.Errorf("got %v on a full disk", err)
 	}
 	disk.Empty()
 	if err := start(); err != nil {
-		t.Errorf("with room again the start ends with %v", err)
+		t.Errorf("got %v after the disk was emptied", err)
 	}
 }

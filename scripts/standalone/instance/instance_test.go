@@ -13,7 +13,7 @@ import (
 	"attestry/scripts/standalone/instance"
 )
 
-func TestEmbeddedRedisAsksForItsPassword(t *testing.T) {
+func TestEmbeddedRedisRequiresItsPassword(t *testing.T) {
 	running, err := instance.Start(t.Context(), instance.Options{
 		Listen: "127.0.0.1:0", Data: t.TempDir(), ReportWait: time.Second, Clock: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
@@ -31,15 +31,15 @@ func TestEmbeddedRedisAsksForItsPassword(t *testing.T) {
 		password string
 		ok       bool
 	}{
-		"its own":    {password, true},
-		"none":       {"", false},
-		"of another": {"guess", false},
+		"its own": {password, true},
+		"none":    {"", false},
+		"another": {"guess", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := redis.NewClient(&redis.Options{Addr: address.Host, Password: row.password, MaxRetries: -1})
 			defer client.Close()
 			if err := client.Ping(t.Context()).Err(); (err == nil) != row.ok {
-				t.Errorf("answers %v", err)
+				t.Errorf("got %v", err)
 			}
 		})
 	}

@@ -23,7 +23,7 @@ import (
 
 const reportsUnderWay = 4
 
-// put sends JSON with a key and returns what is answered.
+// put sends JSON with a key, and returns the status and body of the answer.
 func put(ctx context.Context, address, key string, body []byte) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPut, address, bytes.NewReader(body))
 	if err != nil {
@@ -40,11 +40,11 @@ func put(ctx context.Context, address, key string, body []byte) (string, error) 
 	return fmt.Sprintf("%d %s", response.StatusCode, strings.TrimSpace(string(content))), err
 }
 
-// stoppable is an instance with an environment, whose reports wait long for their verdicts.
+// stoppable is an instance with an environment, which waits 10 s for the verdicts of reports.
 type stoppable struct {
 	*instance.Instance
-	environment string // its id
-	reports     string // its address for reports
+	environment string // id
+	reports     string // URL
 	key         string
 }
 
@@ -80,14 +80,14 @@ func startStoppable(t *testing.T, withoutWorker bool, wrap func(storage.Document
 	return &stoppable{running, environment.ID, base + "/prod/report/K8S", key}
 }
 
-// report sends a report and gives its answer to the channel.
+// report sends a report, and its answer to the channel.
 func (s *stoppable) report(t *testing.T, answers chan<- string) {
 	answer, err := put(t.Context(), s.reports, s.key, fixturestest.Read("k8s-report-1.json"))
 	answers <- fmt.Sprint(answer, err)
 }
 
-// TestStopAnswersReportsThatWait stops a service whose reports nobody processes.
-func TestStopAnswersReportsThatWait(t *testing.T) {
+// TestStopAnswersWaitingReports stops a service without a worker.
+func TestStopAnswersWaitingReports(t *testing.T) {
 	s := startStoppable(t, true, nil)
 	answers := make(chan string, reportsUnderWay)
 	for range reportsUnderWay {
@@ -104,20 +104,20 @@ func TestStopAnswersReportsThatWait(t *testing.T) {
 		t.Error(err)
 	}
 	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("to stop took %v", took)
+		t.Errorf("the stop took %v", took)
 	}
 	for range reportsUnderWay {
 		if answer := <-answers; answer != `200 "report accepted, it will be processed"<nil>` {
-			t.Errorf("a report was answered %s", answer)
+			t.Errorf("a report got the answer %s", answer)
 		}
 	}
 }
 
-// held is a database that stores no report until it is released.
+// held is a database that stores no report until release is closed.
 type held struct {
 	storage.Documents
 	once    sync.Once
-	reached chan struct{} // is closed when a report is to be stored
+	reached chan struct{} // closed when a report is to be stored
 	release chan struct{}
 }
 
@@ -129,8 +129,8 @@ func (h *held) Write(ctx context.Context, writes ...storage.Write) error {
 	return h.Documents.Write(ctx, writes...)
 }
 
-// TestStopProcessesReportsUnderWay stops a service while its API stores a report, which
-// becomes work only when the API takes no connections any more.
+// TestStopProcessesReportsUnderWay stops a service while its API stores a report. The report is stored and queued only after
+// the API has stopped accepting connections.
 func TestStopProcessesReportsUnderWay(t *testing.T) {
 	h := &held{reached: make(chan struct{}), release: make(chan struct{})}
 	s := startStoppable(t, false, func(docs storage.Documents) storage.Documents {
@@ -154,13 +154,12 @@ func TestStopProcessesReportsUnderWay(t *testing.T) {
 		t.Error(err)
 	}
 	if answer := <-answers; !strings.HasPrefix(answer, "201 ") {
-		t.Errorf("the report was answered %s", answer)
+		t.Errorf("the report got the answer %s", answer)
 	}
 }
 
-// TestLoadBalancersLearnOfAStopWhileRequestsAreAnswered stops a service behind a load balancer that asks whether it is
-// ready.
-func TestLoadBalancersLearnOfAStopWhileRequestsAreAnswered(t *testing.T) {
+// TestStoppingServiceIsNotReadyWhileItAnswersRequests stops a service as a load balancer sees it, which polls /ready.
+func TestStoppingServiceIsNotReadyWhileItAnswersRequests(t *testing.T) {
 	t.Parallel()
 	s := startStoppable(t, true, nil, "ATTESTRY_DRAIN_DELAY=5s")
 	closed := make(chan error, 1)
@@ -168,7 +167,7 @@ func TestLoadBalancersLearnOfAStopWhileRequestsAreAnswered(t *testing.T) {
 	for status := http.StatusOK; status != http.StatusServiceUnavailable; {
 		response, err := http.Get(s.URL + "/ready")
 		if err != nil {
-			t.Fatalf("it stopped without a word: %v", err)
+			t.Fatalf("the service stopped before /ready failed: %v", err)
 		}
 		response.Body.Close()
 		status = response.StatusCode

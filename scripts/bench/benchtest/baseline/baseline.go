@@ -1,4 +1,4 @@
-// Package baseline serves the least that a fiber server can do with a request: read it, decode it, and answer.
+// Package baseline is a minimal fiber server, which only reads, decodes and answers requests.
 package baseline
 
 import (
@@ -24,11 +24,11 @@ const (
 	AttestationPath = "/attestation"
 	// EnvironmentPath decodes the change of an environment, sent with PATCH.
 	EnvironmentPath = "/environment"
-	// BytesPath is followed by the number of bytes that a GET is answered with.
+	// BytesPath is followed by the size of the answer to a GET, in bytes.
 	BytesPath = "/bytes/"
 )
 
-// bodyLimit is that of the service's reports, in bytes.
+// bodyLimit is the service's limit for reports, in bytes.
 const bodyLimit = 32 << 20
 
 // Server is a running baseline.
@@ -40,7 +40,7 @@ type Server struct {
 	served chan error
 }
 
-// Start serves the baseline at a free port of the loopback device.
+// Start serves the baseline at a free port of the loopback interface.
 func Start() (*Server, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -79,7 +79,7 @@ func answer(c *fiber.Ctx, err error) error {
 	return c.SendString(`"OK"`)
 }
 
-// sendBytes answers as many bytes as the path says.
+// sendBytes answers with the number of bytes in the path.
 func sendBytes(c *fiber.Ctx) error {
 	size, err := c.ParamsInt("size")
 	if err != nil {
@@ -88,7 +88,7 @@ func sendBytes(c *fiber.Ctx) error {
 	return c.Send(bytes.Repeat([]byte(" "), size))
 }
 
-// Close ends the baseline after the requests that it is answering.
+// Close ends the baseline after its running requests.
 func (s *Server) Close() error {
 	if err := s.app.Shutdown(); err != nil {
 		return err

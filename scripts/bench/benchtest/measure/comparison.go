@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// Comparison is a workload as this program and another one have measured it in turns.
+// Comparison compares a workload of this program and another one, measured in turns.
 type Comparison struct {
 	Name string `json:"name"`
-	// Own and Other are those of the rounds with the median throughput.
+	// Own and Other are the rounds with the median throughput.
 	Own   Summary `json:"own"`
 	Other Summary `json:"other"`
-	// Ratio is that of the two throughputs; Min and Max are those of single rounds.
+	// Ratio is that of the throughputs. Min and Max are the ratios of single rounds.
 	Ratio Ratio `json:"ratio"`
 }
 
-// Compare compares the rounds of a workload by this program and another one.
+// Compare compares the rounds of a workload of this program and another one.
 func Compare(name string, own, other []Summary) Comparison {
 	c := Comparison{Name: name, Ratio: Ratio{Min: own[0].PerSecond / other[0].PerSecond}}
 	for i := range own {
@@ -27,11 +27,11 @@ func Compare(name string, own, other []Summary) Comparison {
 	return c
 }
 
-// median is the round with the median throughput.
+// median returns the round with the median throughput.
 func median(rounds []Summary) Summary {
 	sorted := slices.SortedFunc(slices.Values(rounds), func(x, y Summary) int { return cmp.Compare(x.PerSecond, y.PerSecond) })
 	return sorted[len(sorted)/2]
 }
 
-// CPURatio is how many times the processor time of this program the other one takes.
+// CPURatio is the ratio of the processor time of the other program to that of this one.
 func (c Comparison) CPURatio() float64 { return c.Other.CPU / c.Own.CPU }

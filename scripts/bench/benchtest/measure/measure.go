@@ -1,5 +1,4 @@
-// Package measure lets clients call a service and a baseline alternately, and computes
-// statistics and ratios of both.
+// Package measure lets clients call a service and a baseline alternately, and computes statistics and ratios of both.
 package measure
 
 import (
@@ -12,25 +11,25 @@ import (
 	"time"
 )
 
-// Rounds is how often service and baseline alternate, so that a machine that slows down slows both.
+// Rounds is how often service and baseline alternate, so that both are affected if the machine slows down.
 const Rounds = 6
 
 // Operation sends one request and checks the answer. A client does not call it concurrently with itself.
 type Operation func() error
 
-// Client is what one client repeats.
+// Client has the operations that one client repeats.
 type Client struct {
 	Service, Baseline Operation
-	// AnswerBytes is the size of the service's answers, 0 where it is not printed.
+	// AnswerBytes is the size of the service's answers, 0 if it is not printed.
 	AnswerBytes int
-	// Bytes is how much an operation goes through, 0 where it is not printed.
+	// Bytes is how many bytes an operation processes, 0 if it is not printed.
 	Bytes int64
-	// Beside is done once in each round of the service, which lasts until it ends; nil is nothing. Only the first
-	// client's is done.
+	// Beside is called once in each round of the service, which lasts until it returns. It may be nil. Only that of the
+	// first client is called.
 	Beside Operation
 }
 
-// Result is the result of one workload. Names in JSON that programs may rely on differ from those of fields.
+// Result is the result of one workload. Some names in JSON differ from those of the fields, as programs may rely on them.
 type Result struct {
 	Name        string  `json:"name"`
 	Clients     int     `json:"clients"`
@@ -38,9 +37,9 @@ type Result struct {
 	Service     Summary `json:"service"`
 	Baseline    Summary `json:"bare"`
 	Ratio       Ratio   `json:"ratio"`
-	// Bytes is how much an operation goes through, 0 where it is not printed.
+	// Bytes is how many bytes an operation processes, 0 if it is not printed.
 	Bytes int64 `json:"bytes,omitempty"`
-	// Beside is the median time of what was done beside the service, in milliseconds; 0 if nothing was.
+	// Beside is the median time of Client.Beside in milliseconds, 0 if there was none.
 	Beside float64 `json:"beside_ms,omitempty"`
 	// Series is the same for workloads that differ only in Size.
 	Series string `json:"-"`
@@ -77,9 +76,9 @@ func Run(ctx context.Context, clients []Client, duration time.Duration) (Result,
 	}, nil
 }
 
-// callAll calls the operations concurrently, each at least once and until the duration is over and beside has ended.
+// callAll calls the operations concurrently, each at least once, until the duration is over and beside has returned.
 func callAll(ctx context.Context, operations []Operation, duration time.Duration, beside Operation) (sample, error) {
-	// The garbage of the other side is not collected at the expense of this one.
+	// Collect the garbage of the other side first, so that it does not count here.
 	runtime.GC()
 	latencies := make([][]time.Duration, len(operations))
 	errs := make([]error, len(operations))
@@ -112,7 +111,7 @@ type background struct {
 	err     error
 }
 
-// begin calls an operation in the background; nil ends at once.
+// begin calls an operation in the background. If it is nil, ended is closed at once.
 func begin(operation Operation) *background {
 	b := &background{ended: make(chan struct{})}
 	if operation == nil {
@@ -128,7 +127,7 @@ func begin(operation Operation) *background {
 	return b
 }
 
-// repeat calls an operation until a call ends after the deadline and after what is beside it.
+// repeat calls an operation until a call ends after the deadline and after beside is closed.
 func repeat(ctx context.Context, operation Operation, deadline time.Time, beside <-chan struct{}) ([]time.Duration, error) {
 	var latencies []time.Duration
 	for {
@@ -152,7 +151,7 @@ func repeat(ctx context.Context, operation Operation, deadline time.Time, beside
 	}
 }
 
-// cpuTime is the processor time that this process has used so far, on all cores.
+// cpuTime returns the processor time that this process has used so far, on all cores.
 func cpuTime() (time.Duration, error) {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

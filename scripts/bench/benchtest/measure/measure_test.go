@@ -44,7 +44,7 @@ func TestClientsCallConcurrently(t *testing.T) {
 	}
 }
 
-func TestServiceIsMeasuredAsLongAsSomethingIsBesideIt(t *testing.T) {
+func TestServiceIsMeasuredUntilBesideReturns(t *testing.T) {
 	calls := 0
 	var memory []byte
 	got, err := Run(t.Context(), []Client{{
@@ -68,7 +68,7 @@ func TestServiceIsMeasuredAsLongAsSomethingIsBesideIt(t *testing.T) {
 	}
 }
 
-func TestFailureBesideTheServiceEndsTheRun(t *testing.T) {
+func TestFailureOfBesideEndsTheRun(t *testing.T) {
 	fault := errors.New("wrong answer")
 	nothing := func() error { return nil }
 	_, err := Run(t.Context(), []Client{{Service: nothing, Baseline: nothing, Beside: func() error { return fault }}}, time.Nanosecond)

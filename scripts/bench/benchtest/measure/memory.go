@@ -8,10 +8,10 @@ import (
 	"attestry/goroutine"
 )
 
-// memoryInterval is how often the memory in use is looked at.
+// memoryInterval is how often the memory in use is measured.
 const memoryInterval = 25 * time.Millisecond
 
-// memory is how much heap and stacks the program uses.
+// memory measures the heap and stacks that the program uses.
 type memory struct {
 	before, most uint64 // bytes
 	stop         func()
@@ -19,7 +19,7 @@ type memory struct {
 	samples []metrics.Sample
 }
 
-// watchMemory looks at the memory in use again and again until end is called.
+// watchMemory measures the memory in use periodically, until end is called.
 func watchMemory() *memory {
 	m := &memory{samples: []metrics.Sample{
 		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/unused:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"},
@@ -42,7 +42,7 @@ func (m *memory) inUse() uint64 {
 	return sum
 }
 
-// end returns the most that was used beyond what was used at the beginning, in bytes.
+// end returns the maximum use beyond that at the beginning, in bytes.
 func (m *memory) end() uint64 {
 	m.stop()
 	return m.most - m.before

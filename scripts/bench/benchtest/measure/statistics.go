@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// sample is what all clients did in one round.
+// sample has the measurements of all clients in one round.
 type sample struct {
 	latencies []time.Duration
 	elapsed   time.Duration
 	cpu       time.Duration
-	// beside is the time of what was done beside them.
+	// beside is the time of Client.Beside.
 	beside time.Duration
-	// memory is the most that the program used beyond the beginning, in bytes.
+	// memory is the maximum memory of the program beyond that at the beginning, in bytes.
 	memory uint64
 }
 
@@ -28,7 +28,7 @@ func merge(samples []sample) sample {
 	return all
 }
 
-// throughput is operations per second, of all clients together.
+// throughput returns the operations per second of all clients together.
 func (s sample) throughput() float64 { return float64(len(s.latencies)) / s.elapsed.Seconds() }
 
 // Summary describes the operations on one side.
@@ -42,7 +42,7 @@ type Summary struct {
 	// CPU is milliseconds of processor time per operation, clients included. Other processes affect it least.
 	CPU   float64 `json:"cpu_ms"`
 	Count int     `json:"count"`
-	// Memory is the most MiB of heap and stacks that the program used beyond the beginning of a round.
+	// Memory is the maximum of heap and stacks beyond that at the beginning of a round, in MiB.
 	Memory float64 `json:"memory_mib"`
 }
 
@@ -59,7 +59,7 @@ func (s sample) summarize() Summary {
 	}
 }
 
-// medianBeside is the median of the rounds.
+// medianBeside returns the median time of Client.Beside.
 func medianBeside(rounds []sample) time.Duration {
 	var durations []time.Duration
 	for _, s := range rounds {
@@ -71,8 +71,8 @@ func medianBeside(rounds []sample) time.Duration {
 
 func milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
 
-// Percentile is the smallest of the sorted values that at least p percent do not exceed (nearest rank), 0 if there are
-// none.
+// Percentile returns the smallest of the sorted values that at least p percent do not exceed (nearest rank), or 0 if there
+// are none.
 func Percentile(sorted []time.Duration, p float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0
@@ -88,7 +88,7 @@ type Ratio struct {
 	Max     float64 `json:"most"`
 }
 
-// compare takes the samples of each round.
+// compare compares the samples of the rounds.
 func compare(service, baseline []sample) Ratio {
 	var rounds []float64
 	for i := range service {

@@ -23,8 +23,8 @@ func TestPercentileIsTheNearestRank(t *testing.T) {
 		{"all of a hundred", hundred, 100, 100 * time.Millisecond},
 		{"median of three", hundred[:3], 50, 2 * time.Millisecond},
 		{"99 of three is the greatest", hundred[:3], 99, 3 * time.Millisecond},
-		{"none of one is that one", hundred[:1], 0, time.Millisecond},
-		{"of nothing", nil, 99, 0},
+		{"0 of one", hundred[:1], 0, time.Millisecond},
+		{"99 of none", nil, 99, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := Percentile(c.sorted, c.p); got != c.want {
@@ -34,7 +34,7 @@ func TestPercentileIsTheNearestRank(t *testing.T) {
 	}
 }
 
-func TestSummaryIsOfAllRounds(t *testing.T) {
+func TestSummaryIncludesAllRounds(t *testing.T) {
 	got := merge([]sample{
 		{latencies: []time.Duration{30 * time.Millisecond, 10 * time.Millisecond}, elapsed: time.Second, cpu: 40 * time.Millisecond},
 		{latencies: []time.Duration{20 * time.Millisecond, 40 * time.Millisecond}, elapsed: time.Second, cpu: 20 * time.Millisecond},
@@ -45,7 +45,7 @@ func TestSummaryIsOfAllRounds(t *testing.T) {
 	}
 }
 
-func TestRatioIsOverallAndOfTheRounds(t *testing.T) {
+func TestRatioIsOverallAndPerRound(t *testing.T) {
 	of := func(count int) sample {
 		return sample{latencies: make([]time.Duration, count), elapsed: time.Second}
 	}

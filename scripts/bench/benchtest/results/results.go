@@ -1,4 +1,4 @@
-// Package results prints what a run of the benchmarks has measured, with its conditions.
+// Package results prints the results of a run of the benchmarks, with its conditions.
 package results
 
 import (
@@ -19,7 +19,7 @@ import (
 	"attestry/scripts/bench/benchtest/workload"
 )
 
-// Results are those of a run, with its conditions.
+// Results are the results of a run, with its conditions.
 type Results struct {
 	Date      string            `json:"date"`
 	Command   string            `json:"command"`
@@ -27,7 +27,7 @@ type Results struct {
 	Engines   []string          `json:"engines"`
 	Workloads []measure.Result  `json:"rows"`
 	Scalings  []measure.Scaling `json:"growths"`
-	// Comparisons are with another program; there is nothing else then.
+	// Comparisons are with another program. A run that compares has no other results.
 	Comparisons []measure.Comparison `json:"comparisons,omitempty"`
 }
 
@@ -35,11 +35,11 @@ type machine struct {
 	Platform string `json:"platform"`
 	Cores    int    `json:"cores"`
 	Go       string `json:"go"`
-	// Sync is the median time that the disk takes to make 4 KiB durable, in milliseconds.
+	// Sync is the median time that the disk takes to write and sync 4 KiB, in milliseconds.
 	Sync float64 `json:"sync_ms"`
 }
 
-// New returns the conditions of a run with arguments on engines, without results yet. A directory is on the disk that it measures.
+// New returns the conditions of a run with arguments and engines, without results. It measures the disk of directory.
 func New(args []string, engines workload.Engines, directory string) (Results, error) {
 	sync, err := syncTime(directory)
 	return Results{
@@ -65,7 +65,7 @@ func describe(e workload.Engines) []string {
 	}
 }
 
-// command is how to repeat the run, without the credentials in addresses.
+// command returns the command line of the run, without the credentials in addresses.
 func command(args []string) string {
 	credentials := regexp.MustCompile(`//[^/]*@`)
 	words := []string{"go run ./scripts/bench"}
@@ -79,8 +79,7 @@ func command(args []string) string {
 	return strings.Join(words, " ")
 }
 
-// syncTime is the median time that the disk of a directory takes to make 4 KiB durable, the least time of a durable
-// write.
+// syncTime returns the median time to write and sync 4 KiB in a directory, which is the least time of a durable write.
 func syncTime(directory string) (time.Duration, error) {
 	file, err := os.CreateTemp(directory, "attestry-bench-")
 	if err != nil {
@@ -101,7 +100,7 @@ func syncTime(directory string) (time.Duration, error) {
 	return measure.Percentile(durations, 50), nil
 }
 
-// WriteJSON writes what programs read.
+// WriteJSON writes the results as JSON.
 func (r *Results) WriteJSON(out io.Writer) error {
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)
@@ -115,10 +114,10 @@ var markdownText string
 // markdown has the tables for docs/benchmarks.md.
 var markdown = template.Must(template.New("").Funcs(template.FuncMap{"join": strings.Join, "mebibytes": mebibytes}).Parse(markdownText))
 
-// WriteMarkdown writes the tables.
+// WriteMarkdown writes the results as tables.
 func (r *Results) WriteMarkdown(out io.Writer) error { return markdown.Execute(out, r) }
 
-// mebibytes is a throughput in MiB per second, "" for workloads without one.
+// mebibytes formats a throughput in MiB per second, "" for workloads without one.
 func mebibytes(bytes int64, perSecond float64) string {
 	if bytes == 0 || perSecond == 0 {
 		return ""
@@ -126,7 +125,7 @@ func mebibytes(bytes int64, perSecond float64) string {
 	return strconv.FormatFloat(float64(bytes)/(1<<20)*perSecond, 'f', 1, 64)
 }
 
-// Throughputs are the workloads that have what only some have: bytes, memory, and the time of what was done beside.
+// Throughputs are the workloads with bytes or an operation beside them, which have further figures.
 func (r *Results) Throughputs() []measure.Result {
 	return slices.DeleteFunc(slices.Clone(r.Workloads), func(w measure.Result) bool { return w.Bytes == 0 && w.Beside == 0 })
 }

@@ -16,7 +16,7 @@ func TestCommandLeavesOutCredentials(t *testing.T) {
 	}
 }
 
-func TestThroughputsArePrintedOfWorkloadsThatHaveThem(t *testing.T) {
+func TestThroughputsArePrinted(t *testing.T) {
 	r := Results{Workloads: []measure.Result{
 		{Name: "plain"},
 		{Name: "bytes", Bytes: 2 << 20, Service: measure.Summary{PerSecond: 3, Memory: 4.5}, Baseline: measure.Summary{PerSecond: 1}},

@@ -1,4 +1,4 @@
-// Package turns measures workloads by this program, and by it and another one in turns.
+// Package turns measures workloads with this program, or with it and another one in turns.
 package turns
 
 import (
@@ -21,17 +21,17 @@ const rounds = 3
 
 // Options say how workloads are measured.
 type Options struct {
-	// Engines are those of this program. Another one has its embedded ones.
+	// Engines are those of this program. Another program uses its embedded ones.
 	Engines workload.Engines
 	// Seconds is how long each side of a workload is measured.
 	Seconds float64
-	// Directory has the data.
+	// Directory is for the data.
 	Directory string
-	// Messages is where the beginning of each measurement is told.
+	// Messages gets a line at the beginning of each measurement.
 	Messages io.Writer
 }
 
-// Measure measures workloads by this program.
+// Measure measures workloads with this program.
 func (o Options) Measure(ctx context.Context, chosen []workload.Workload) ([]measure.Result, error) {
 	var measured []measure.Result
 	for _, w := range chosen {
@@ -45,7 +45,7 @@ func (o Options) Measure(ctx context.Context, chosen []workload.Workload) ([]mea
 	return measured, nil
 }
 
-// Compare measures workloads by this program and by that of another commit in turns, each with its embedded stores.
+// Compare measures workloads with this program and the one of another commit in turns, each with its embedded stores.
 func (o Options) Compare(ctx context.Context, chosen []workload.Workload, other string) ([]measure.Comparison, error) {
 	var comparisons []measure.Comparison
 	for _, w := range chosen {
@@ -66,7 +66,7 @@ func (o Options) Compare(ctx context.Context, chosen []workload.Workload, other 
 	return comparisons, nil
 }
 
-// measureBy measures a workload by another program.
+// measureBy measures a workload with another program.
 func (o Options) measureBy(ctx context.Context, other, name string) (measure.Summary, error) {
 	command := exec.CommandContext(ctx, other, "--json", "--rows", name, "--seconds", fmt.Sprint(o.Seconds), "--data", o.Directory)
 	var errs bytes.Buffer

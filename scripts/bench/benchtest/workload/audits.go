@@ -14,19 +14,19 @@ import (
 	"attestry/storage/environments"
 )
 
-// deployedImages is how many images are deployed again and again in the environment of an audit.
+// deployedImages is how many images are deployed repeatedly in the environment of an audit.
 const deployedImages = 100
 
-// quarter is how long the period of an audit is.
+// quarter is the length of the period of an audit.
 const quarter = 91 * 24 * time.Hour
 
-// seedPopulation adds as many deployments as the size says to the environment of seedHistory, of the images that run there.
+// seedPopulation adds size deployments to the environment of seedHistory, of the images that run there.
 func seedPopulation(ctx context.Context, f *fixture, size int) error {
 	return f.populate(ctx, size, func(*snapshot.Deployment, int) {})
 }
 
-// seedChanges does what seedPopulation does, of artifacts that were built in a trail of their own each and whose pull
-// request was approved. Each artifact is deployed so many times, far apart.
+// seedChanges is seedPopulation with artifacts that have their own trails and approved pull requests. Each artifact is
+// deployed that many times, far apart.
 func seedChanges(times int) func(context.Context, *fixture, int) error {
 	return func(ctx context.Context, f *fixture, size int) error { return f.seedChanges(ctx, size, times) }
 }
@@ -53,7 +53,7 @@ func (f *fixture) seedChanges(ctx context.Context, size, times int) error {
 			CreatedAt: scope.At, Payload: map[string]json.RawMessage{"pull_requests": json.RawMessage(found)},
 		}, nil)
 	})
-	// Four passes of the reconciler, which takes one every half a minute, find that all is reflected.
+	// After four passes of the reconciler, which makes one every half a minute, the high-water mark covers all facts.
 	for range 4 {
 		if err == nil {
 			_, err = f.store.Recorder.Reconcile(ctx, f.org, evidence.Seconds(time.Now()))
@@ -68,8 +68,8 @@ func (f *fixture) seedChanges(ctx context.Context, size, times int) error {
 	})
 }
 
-// populate adds deployments to the environment of seedHistory, which set alters, and fixes a period of the environment's name
-// that has all of them. They do not pass the worker, which would take an hour.
+// populate adds deployments, changed by set, to the environment of seedHistory, and a period named like the environment with
+// all of them. It writes them to the stores directly, as it would take an hour with the worker.
 func (f *fixture) populate(ctx context.Context, size int, set func(d *snapshot.Deployment, n int)) error {
 	name := f.scope + "-history"
 	environment, err := f.store.Environments.Resolve(ctx, f.org, name)
@@ -107,7 +107,7 @@ func (f *fixture) populate(ctx context.Context, size int, set func(d *snapshot.D
 	})
 }
 
-// auditSeeds and changeSeeds make the population of an audit: of what nobody approved, and of what others approved.
+// The seeds make the population of an audit: of changes without approval, of approved ones, and of those deployed once.
 var (
 	auditSeeds  = []seed{ofSize(deployedImages, seedImages), ofSize(deployedImages, seedHistory(1)), seedPopulation}
 	changeSeeds = []seed{ofSize(deployedImages, seedImages), ofSize(deployedImages, seedHistory(1)), seedChanges(5)}

@@ -13,7 +13,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// answerTimeout is how long a client waits, longer than a report waits for its verdict.
+// answerTimeout is how long a client waits for an answer. It is longer than a report waits for its verdict.
 const answerTimeout = 30 * time.Second
 
 // request is a request and the wanted answer.
@@ -21,19 +21,19 @@ type request struct {
 	method, path string
 	contentType  string // empty for JSON
 	body         []byte
-	// cookie is that of a session, "" for the key.
+	// cookie is that of a session, or "" to use the key.
 	cookie string
 	want   answer
 	// firstByte closes the connection at the first byte of the answer, which is then all of its body.
 	firstByte bool
-	// then is waited for after the answer; nil is nothing.
+	// then, if it is not nil, is called after the answer, and is part of the operation.
 	then func() error
 }
 
 // requests returns the next request of a client each time it is called.
 type requests func() request
 
-// answer is the status and the body of an answer. An empty wanted body matches any.
+// answer is the status and body of an answer. An empty wanted body matches any body.
 type answer struct {
 	status int
 	body   string
@@ -66,7 +66,7 @@ func newConnection(address, key string) *connection {
 	}
 }
 
-// send returns the answer to a request, and an error if it is not the wanted one.
+// send returns the answer to a request. It is an error if that is not the wanted one.
 func (c *connection) send(r request) (answer, error) {
 	c.request.Reset()
 	c.request.Header.SetMethod(r.method)
@@ -102,7 +102,7 @@ func (c *connection) send(r request) (answer, error) {
 	return got, nil
 }
 
-// body is that of the answer, or its first byte if the answer is streamed.
+// body returns the body of the answer, or its first byte if the answer is streamed.
 func (c *connection) body() (string, error) {
 	stream := c.response.BodyStream()
 	if stream == nil {
@@ -113,7 +113,7 @@ func (c *connection) body() (string, error) {
 	return string(first), errors.Join(err, c.response.CloseBodyStream())
 }
 
-// sendUntil repeats a request until it gets the wanted answer. Each answer before must be one of those given.
+// sendUntil repeats a request until it gets the wanted answer. Earlier answers must be among before.
 func (c *connection) sendUntil(r request, before ...answer) error {
 	for {
 		got, err := c.send(r)
@@ -126,7 +126,7 @@ func (c *connection) sendUntil(r request, before ...answer) error {
 // always returns the same request each time.
 func always(r request) requests { return func() request { return r } }
 
-// rest waits for a second between small requests, while the service has nothing else to do.
+// rest sends a small request each second, while the service has nothing else to do.
 func rest(c *client) (service, baseline requests, err error) {
 	next := always(request{
 		method: http.MethodGet, path: c.path("/environments/{org}"), want: answer{status: http.StatusOK},
@@ -135,7 +135,7 @@ func rest(c *client) (service, baseline requests, err error) {
 	return next, next, nil
 }
 
-// get reads a path of the API with placeholders for names, and {size} for the size of the workload.
+// get reads a path of the API with the placeholders of fixture.path, and {size} for the size of the workload.
 func get(path string) setup {
 	return func(c *client) (service, baseline requests, err error) {
 		next := always(request{

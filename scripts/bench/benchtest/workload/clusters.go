@@ -12,7 +12,7 @@ var (
 	unchanged = answer{http.StatusOK, `"report processed, no new snapshots to create"`}
 )
 
-// change is how a report differs from the one before, and how the service must answer it.
+// change is how a report differs from the previous one, and the answer that it must get.
 type change struct {
 	apply func(*report)
 	want  answer
@@ -23,13 +23,13 @@ var (
 	newImage = change{(*report).replaceByNew, created}
 )
 
-// reportUnchanged makes each client a cluster with images of its own.
+// reportUnchanged makes each client a cluster with its own images.
 func reportUnchanged(c *client) (service, baseline requests, err error) {
 	number := strconv.Itoa(c.number)
 	return c.reports("cluster-"+number, c.scope+number, c.size, noChange)
 }
 
-// reportChanged makes each client a cluster. All run the same images, and do not replace the same one at the same time.
+// reportChanged makes each client a cluster. All run the same images, and replace different ones at a time.
 func reportChanged(c *client) (service, baseline requests, err error) {
 	first := c.number * replaceable(c.size) / c.clients
 	return c.reports("cluster-"+strconv.Itoa(c.number), c.scope, c.size, change{
@@ -38,7 +38,7 @@ func reportChanged(c *client) (service, baseline requests, err error) {
 	})
 }
 
-// reportFirst creates a new environment for each report; all run the same images.
+// reportFirst creates a new environment for each report. All run the same images.
 func reportFirst(c *client) (service, baseline requests, err error) {
 	sent, err := newReport(c.scope, c.size)
 	if err != nil {
@@ -49,7 +49,7 @@ func reportFirst(c *client) (service, baseline requests, err error) {
 		environments++
 		name, err := c.createEnvironment(c.connection, "new-"+strconv.Itoa(environments))
 		if err != nil {
-			name = "which-is-missing" // its report is answered 404, which ends the run
+			name = "which-is-missing" // the answer to its report is 404, which ends the run
 		}
 		path := c.path("/environments/{org}/" + name + "/report/K8S")
 		return request{method: http.MethodPut, path: path, body: sent.body, want: created}
@@ -57,7 +57,7 @@ func reportFirst(c *client) (service, baseline requests, err error) {
 	return service, func() request { return request{method: http.MethodPut, body: sent.body} }, nil
 }
 
-// reportInTurn divides as many clusters as the size says among the clients, which report for theirs in turn.
+// reportInTurn divides size clusters among the clients, each of which reports for its clusters in turn.
 func reportInTurn(pods int, change change) setup {
 	return func(c *client) (service, baseline requests, err error) {
 		var services, baselines []requests
@@ -104,7 +104,7 @@ func (c *client) reports(name, seed string, pods int, change change) (service, b
 			return request{method: http.MethodPut, path: first.path, body: sent.body, want: change.want}
 		}
 	}
-	// The service is to get each change, also while the baseline is measured.
+	// The service and the baseline get their own sequence of changes.
 	service, baseline = of(sent), of(sent.clone())
 	_, err = c.connection.send(service())
 	return service, baseline, err

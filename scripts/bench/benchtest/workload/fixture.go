@@ -24,10 +24,10 @@ import (
 // organization is the name of the only organization and of its only user.
 const organization = "bench"
 
-// writers is how many goroutines write the data of a workload.
+// writers is the number of goroutines of concurrently.
 const writers = 16
 
-// Engines are addresses of real services, "" for the embedded ones.
+// Engines are addresses of real engines, or "" for the embedded ones.
 type Engines struct {
 	Redis, MongoDB, S3 string
 }
@@ -44,14 +44,14 @@ type fixture struct {
 	key     string
 	store   *app.Store
 	org     string // id
-	// receiver gets notifications, nil if the workload has none.
+	// receiver gets notifications. It is nil if the workload has none.
 	receiver *receiver
-	// scope makes names and images unique in a database that earlier runs have used.
+	// scope is a prefix that makes names and images unique among the runs on a database.
 	scope string
 }
 
-// openFixture starts the service and the baseline. If logged is set, or there is a key in the environment of this process,
-// the service keeps transparency logs.
+// openFixture starts the service and the baseline. The service keeps transparency logs if logged is set or the environment
+// of this process has a key.
 func openFixture(ctx context.Context, engines Engines, directory string, logged bool) (f *fixture, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -22,8 +22,8 @@ func seedHistory(snapshots int) seed {
 	}
 }
 
-// seedEvents creates an environment with many events: each snapshot replaces all images by new ones, two events for
-// each.
+// seedEvents creates an environment with many events. Each snapshot replaces all images by new ones, with two events per
+// image.
 func seedEvents(pods, snapshots int) seed {
 	return func(ctx context.Context, f *fixture, _ int) error {
 		return f.createHistory(ctx, pods, snapshots, func(pods []snapshot.Instance, n int) {
@@ -34,8 +34,8 @@ func seedEvents(pods, snapshots int) seed {
 	}
 }
 
-// createHistory creates an environment with snapshots. replace changes the pods before each but the first. The reports
-// do not pass the HTTP server and the queue, which would take minutes.
+// createHistory creates an environment with snapshots. replace changes the pods before each but the first. Reports are
+// processed without the HTTP server and the queue, which would take minutes.
 func (f *fixture) createHistory(ctx context.Context, pods, snapshots int, replace func(pods []snapshot.Instance, n int)) error {
 	name, err := f.createEnvironment(newConnection(f.address, f.key), "history")
 	if err != nil {
@@ -76,7 +76,7 @@ func digests(seed, version string, i int) map[string]string {
 	return map[string]string{image(team(i), component(i)): digest(seed, version, i)}
 }
 
-// instanceOf is a pod in the canonical form of a report.
+// instanceOf returns a pod in the canonical form of a report.
 func instanceOf(seed string, i int) snapshot.Instance {
 	sent := pod(seed, i)
 	owner := sent.Owners[0]
@@ -89,7 +89,7 @@ func instanceOf(seed string, i int) snapshot.Instance {
 	}
 }
 
-// noQueue is a queue without workers, where nobody waits for verdicts.
+// noQueue is a queue without workers, in which no request waits for a verdict.
 type noQueue struct{}
 
 func (noQueue) Dispatch(context.Context, *job.Kind, string, int64) {}

@@ -18,13 +18,13 @@ const (
 // replaceable is how many of a cluster's images have a second version.
 func replaceable(pods int) int { return min(pods, 1_000) }
 
-// digest is the SHA-256 of a name, in hex.
+// digest returns the SHA-256 of a name, in hex.
 func digest(seed, kind string, i int) string {
 	sum := sha256.Sum256([]byte(seed + "/" + kind + "/" + strconv.Itoa(i)))
 	return hex.EncodeToString(sum[:])
 }
 
-// pod belongs to a deployment of four pods, in one of twenty namespaces.
+// pod returns a pod of a deployment of four pods, in one of twenty namespaces.
 func pod(seed string, i int) environments.K8SArtifact {
 	deployment := fmt.Sprintf("service-%04d-%s", i/4, digest(seed, "deployment", i/4)[:9])
 	uid := digest(seed, "uid", i/4)
@@ -43,10 +43,10 @@ func pod(seed string, i int) environments.K8SArtifact {
 	}
 }
 
-// team is the namespace of a pod, and the repository of its image.
+// team returns the namespace of a pod, which is also the repository of its image.
 func team(i int) string { return fmt.Sprintf("team-%02d", i/4%20) }
 
-// component is the artifact's name of a pod's image in the flows that report it.
+// component returns the artifact name of a pod's image in flows.
 func component(i int) string { return fmt.Sprintf("component-%05d", i) }
 
 func image(team, component string) string {

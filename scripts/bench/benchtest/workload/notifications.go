@@ -14,9 +14,9 @@ import (
 	api "attestry/scripts/clienttest"
 )
 
-// tellWebhooks has an action notify as many webhooks as the size says, and others that never answer, of each trail that
-// a client begins. The baseline calls as many webhooks without storing anything.
-func tellWebhooks(hanging int) setup {
+// notifyWebhooks has an action that notifies size webhooks, and hanging ones that never answer, of each trail that a client
+// begins. The baseline calls as many webhooks without storing anything.
+func notifyWebhooks(hanging int) setup {
 	return func(c *client) (service, baseline requests, err error) {
 		if c.receiver, err = newReceiver(); err != nil {
 			return nil, nil, err
@@ -29,18 +29,18 @@ func tellWebhooks(hanging int) setup {
 			r.then = func() error { return c.receiver.await(c.size) }
 			return r
 		}
-		direct := always(request{method: http.MethodPatch, body: []byte("{}"), then: func() error { return c.receiver.tell(c.size) }})
+		direct := always(request{method: http.MethodPatch, body: []byte("{}"), then: func() error { return c.receiver.call(c.size) }})
 		return service, direct, nil
 	}
 }
 
-// put is a request with a form that creates something.
+// put returns a request with a form that creates something.
 func (c *client) put(path, data string) request {
 	body, contentType := api.EncodeForm("data_json", data, "", nil)
 	return request{method: http.MethodPut, path: c.path(path), contentType: contentType, body: body, want: answer{status: http.StatusCreated}}
 }
 
-// createAction creates the flow, and the action with webhooks of which some never answer.
+// createAction creates the flow and the action.
 func (c *client) createAction(hanging int) error {
 	if _, err := c.connection.send(c.put("/flows/{org}/template_file", fmt.Sprintf(`{"name": %q, "description": ""}`, c.flow()))); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (c *client) createAction(hanging int) error {
 	return err
 }
 
-// action is the body of an action with webhooks of which some never answer.
+// action returns the body of an action with size webhooks and hanging ones.
 func (c *client) action(hanging int) []byte {
 	var targets []string
 	for i := range c.size + hanging {
@@ -104,14 +104,14 @@ func (r *receiver) await(n int) error {
 		select {
 		case <-r.got:
 		case <-late:
-			return fmt.Errorf("%d of %d webhooks were told in time", i, n)
+			return fmt.Errorf("%d of %d webhooks were called in time", i, n)
 		}
 	}
 	return nil
 }
 
-// tell calls n webhooks, and waits until the requests have come.
-func (r *receiver) tell(n int) error {
+// call calls n webhooks, and waits until the requests have arrived.
+func (r *receiver) call(n int) error {
 	err := concurrently(min(n, 2*writers), func(i int) error {
 		for ; i < n; i += 2 * writers {
 			response, err := http.Post("http://"+r.listener.Addr().String()+"/answers/direct", "application/json", strings.NewReader("{}"))

@@ -16,20 +16,19 @@ import (
 )
 
 const (
-	// evidenceBytes is the size of one evidence file; 500 of them are 1 GiB.
+	// evidenceBytes is the size of an evidence file. 500 of them are 1 GiB.
 	evidenceBytes = 1<<30/500 + 1
-	// reportedPods are those of the cluster that reports beside packages.
+	// reportedPods is how many pods the cluster of reportBeside has.
 	reportedPods = 100
-	// Each of the packages that are asked for at once has 20 attestations with 1 MiB of evidence in
-	// all.
+	// Each package of assembleAll has 20 attestations with 1 MiB of evidence in all.
 	fewAttestations = 20
 	fewBytes        = 1 << 20 / fewAttestations
 )
 
-// evidenceOf makes a file of evidence; those of different numbers differ.
+// evidenceOf makes the content of an evidence file, which differs by number.
 type evidenceOf func(number, size int) []byte
 
-// randomBytes cannot be compressed, as archives cannot.
+// randomBytes makes content that cannot be compressed, like archives.
 func randomBytes(number, size int) []byte {
 	content := make([]byte, size)
 	rand.NewChaCha8([32]byte{byte(number), byte(number >> 8)}).Read(content) // returns no error
@@ -46,10 +45,10 @@ func testResults(number, size int) []byte {
 	return content[:size]
 }
 
-// evidenceFolder has the files of evidence that the baseline archives.
+// evidenceFolder is the folder of the evidence files that the baseline archives.
 func (f *fixture) evidenceFolder() string { return filepath.Join(f.data, f.scope+"-evidence") }
 
-// seedPackage attests a trail as often as the size says, with evidence that is in evidenceFolder too.
+// seedPackage attests a trail size times, with evidence that it also writes to evidenceFolder.
 func seedPackage(of evidenceOf) seed {
 	return func(ctx context.Context, f *fixture, attestations int) error {
 		if err := os.Mkdir(f.evidenceFolder(), 0o700); err != nil {
@@ -65,7 +64,7 @@ func seedPackage(of evidenceOf) seed {
 	}
 }
 
-// seedPackages attests as many trails as the size says.
+// seedPackages attests size trails.
 func seedPackages(ctx context.Context, f *fixture, trails int) error {
 	return concurrently(trails*fewAttestations, func(i int) error {
 		return f.attest(ctx, packagedTrail(i/fewAttestations), "check-"+strconv.Itoa(i), randomBytes(i, fewBytes))
@@ -88,20 +87,20 @@ func (f *fixture) attest(ctx context.Context, trail, name string, content []byte
 	}, nil)
 }
 
-// assemble requests the package of a trail, waits for it and forgets it, so that the next request has it assembled
-// again. The baseline archives the files of evidence.
+// assemble requests the package of a trail, waits for it and deletes it, so that the next request assembles it again. The
+// baseline archives the evidence files.
 func assemble(c *client) (service, baseline requests, err error) {
 	next := c.packageOf(packagedTrail(0), http.MethodPost)
 	next.then = func() error {
 		if err := c.awaitPackage(c.connection, packagedTrail(0)); err != nil {
 			return err
 		}
-		return c.forgetPackage(packagedTrail(0))
+		return c.deletePackage(packagedTrail(0))
 	}
 	return always(next), always(request{method: http.MethodPatch, body: []byte("{}"), then: c.archive}), nil
 }
 
-// archive compresses the files of evidence with tar and gzip, and waits until the archive is durable.
+// archive archives the evidence files with tar and gzip, and waits until the archive is durable.
 func (c *client) archive() error {
 	const script = `set -o pipefail; tar -cf - -C "$1" . | gzip -1 >"$1.tar.gz" && sync "$1.tar.gz"`
 	output, err := exec.Command("bash", "-c", script, "bash", c.evidenceFolder()).CombinedOutput()
@@ -111,7 +110,7 @@ func (c *client) archive() error {
 	return nil
 }
 
-// firstByte downloads a package that is ready until its first byte has come.
+// firstByte downloads the first byte of a package that is ready.
 func firstByte(c *client) (service, baseline requests, err error) {
 	next := c.packageOf(packagedTrail(0), http.MethodGet)
 	next.firstByte = true
@@ -119,13 +118,13 @@ func firstByte(c *client) (service, baseline requests, err error) {
 	return always(next), direct, c.awaitPackage(c.connection, packagedTrail(0))
 }
 
-// reportBeside makes each client a cluster that sends both sides the same reports.
+// reportBeside makes each client a cluster. Service and baseline get the same sequence of reports.
 func reportBeside(c *client) (service, baseline requests, err error) {
 	next, _, err := c.reports("cluster", c.scope, reportedPods, change{func(r *report) { r.replaceByOtherVersion(0) }, created})
 	return next, next, err
 }
 
-// assembleAll requests the packages of all trails at once, waits for them and forgets them.
+// assembleAll requests the packages of all trails at once, waits for them and deletes them.
 func assembleAll(c *client) error {
 	for _, do := range []func(by *connection, trail string) error{
 		func(by *connection, trail string) error {
@@ -133,7 +132,7 @@ func assembleAll(c *client) error {
 			return err
 		},
 		c.awaitPackage,
-		func(_ *connection, trail string) error { return c.forgetPackage(trail) },
+		func(_ *connection, trail string) error { return c.deletePackage(trail) },
 	} {
 		err := concurrently(c.size, func(i int) error { return do(newConnection(c.address, c.key), packagedTrail(i)) })
 		if err != nil {
@@ -147,13 +146,13 @@ func (f *fixture) packageOf(trail, method string) request {
 	return request{method: method, path: f.path("/trails/{org}/{flow}/" + trail + "/audit_package"), want: answer{status: http.StatusOK}}
 }
 
-// awaitPackage asks for the package of a trail until it is ready.
+// awaitPackage requests the package of a trail until it is ready.
 func (f *fixture) awaitPackage(by *connection, trail string) error {
 	return by.sendUntil(f.packageOf(trail, http.MethodHead), answer{status: http.StatusServiceUnavailable})
 }
 
-// forgetPackage deletes the package of a trail, so that it can be assembled again and the disk does not fill up.
-func (f *fixture) forgetPackage(trail string) error {
+// deletePackage deletes the package of a trail, so that it can be assembled again and the disk does not fill up.
+func (f *fixture) deletePackage(trail string) error {
 	ctx := context.Background()
 	flow, err := f.store.Flows.Resolve(ctx, f.org, f.flow())
 	if err != nil {

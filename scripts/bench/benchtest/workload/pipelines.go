@@ -10,7 +10,7 @@ import (
 
 var recorded = answer{http.StatusCreated, `{"message":"OK"}`}
 
-// attest attests an artifact: that of all clients, or one of a trail of its own.
+// attest attests an artifact, in one trail for all clients or, if own, in one for each client.
 func attest(own bool) setup {
 	return func(c *client) (service, baseline requests, err error) {
 		if own {
@@ -58,7 +58,7 @@ func (c *client) artifactReport(trail, fingerprint string) request {
 			`"trail_name":%q,"template_reference_name":"component"}`, fingerprint, fingerprint[:40], fingerprint[:40], trail)}
 }
 
-// getArtifacts looks up artifacts from all over the flow.
+// getArtifacts looks up artifacts spread over the flow.
 func getArtifacts(c *client) (service, baseline requests, err error) {
 	path, sent := c.path("/artifacts/{org}/{flow}/fingerprint/"), 0
 	next := func() request {

@@ -12,7 +12,7 @@ import (
 
 const rulesPerPolicy = 10
 
-// policyContent is a policy of ten rules. Of the artifacts of flows, half of the rules apply to each and are satisfied.
+// policyContent returns a policy of ten rules. Half of them apply to each artifact of a flow, and are satisfied.
 func policyContent(number int) []byte {
 	content := "_schema: https://kosli.com/schemas/policy/environment/v1\nartifacts:\n" +
 		"  provenance: {required: true, exceptions: [{if: \"${{ matches(artifact.name, 'kube-system/') }}\"}]}\n" +
@@ -25,7 +25,7 @@ func policyContent(number int) []byte {
 
 func policyName(number int) string { return "policy-" + strconv.Itoa(number) }
 
-// seedPolicies stores policies, of which none is attached.
+// seedPolicies stores policies without attaching them.
 func seedPolicies(ctx context.Context, f *fixture, policies int) error {
 	for number := range policies {
 		_, err := f.store.Policies.Put(ctx, governance.Change{
@@ -38,10 +38,10 @@ func seedPolicies(ctx context.Context, f *fixture, policies int) error {
 	return nil
 }
 
-// attachedPolicies is how many policies are attached where artifacts are evaluated again.
+// attachedPolicies is how many policies stay attached in reevaluate.
 const attachedPolicies = 5
 
-// assertArtifact asserts an artifact in an environment with as many policies as the size says.
+// assertArtifact asserts an artifact in an environment with size policies.
 func assertArtifact(c *client) (service, baseline requests, err error) {
 	trail := "trail-" + strconv.Itoa(c.number)
 	fingerprint := digest(c.scope, trail, 0)
@@ -62,10 +62,10 @@ func assertArtifact(c *client) (service, baseline requests, err error) {
 	return next, next, nil
 }
 
-// admittedContainers is how many containers the pod has that a cluster asks about.
+// admittedContainers is how many containers the pod of admitPod has.
 const admittedContainers = 10
 
-// admitPod asks whether a pod may run in an environment with as many policies as the size says.
+// admitPod requests the admission of a pod to an environment with size policies.
 func admitPod(c *client) (service, baseline requests, err error) {
 	name := "admitted-" + strconv.Itoa(c.number)
 	var containers []string
@@ -98,7 +98,7 @@ func admitPod(c *client) (service, baseline requests, err error) {
 	return next, always(request{method: http.MethodPatch, body: []byte("{}")}), nil
 }
 
-// reevaluate attaches a policy and detaches it again, in turn, where five others stay attached.
+// reevaluate attaches and detaches a policy in turn, while others stay attached.
 func reevaluate(c *client) (service, baseline requests, err error) {
 	name := "policed-" + strconv.Itoa(c.number)
 	if _, _, err := c.reports(name, c.scope, c.size, noChange); err != nil {
@@ -115,7 +115,7 @@ func reevaluate(c *client) (service, baseline requests, err error) {
 	return next, next, nil
 }
 
-// changePolicies attaches just the first policies to an environment.
+// changePolicies replaces the policies of an environment by the first ones.
 func (c *client) changePolicies(environment string, policies int) request {
 	names := make([]string, 0, policies)
 	for number := range policies {

@@ -12,7 +12,7 @@ import (
 	"attestry/storage/logs"
 )
 
-// awaitLogged waits until a checkpoint covers as many facts as the size says.
+// awaitLogged waits until a checkpoint covers size entries.
 func awaitLogged(ctx context.Context, f *fixture, size int) error {
 	for {
 		log, err := f.store.Logs.Get(ctx, f.org)
@@ -27,7 +27,7 @@ func awaitLogged(ctx context.Context, f *fixture, size int) error {
 	}
 }
 
-// getProofs asks for the proofs of artifacts from all over the log.
+// getProofs gets the proofs of artifacts spread over the log.
 func getProofs(c *client) (service, baseline requests, err error) {
 	ctx := context.Background()
 	log, err := c.store.Logs.Get(ctx, c.org)

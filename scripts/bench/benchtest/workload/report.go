@@ -10,15 +10,14 @@ import (
 	"attestry/api/environments"
 )
 
-// report is the body of a Kubernetes report. Images are replaced without encoding it again, which would take processor
-// time.
+// report is the body of a Kubernetes report. Images are replaced in the encoded body, to save processor time.
 type report struct {
 	body []byte
 	seed string
 	// offsets are where the fingerprints begin in the body, one for each pod.
 	offsets  []int
 	replaced int // images
-	// orders are bodies of the same elements in other orders, and sent is how often one was chosen.
+	// orders are bodies with the same elements in other orders, and sent is how often one was chosen.
 	orders [][]byte
 	sent   int
 }
@@ -61,7 +60,7 @@ func (r *report) prepareOrders(pods int) error {
 	return nil
 }
 
-// nextOrder puts the elements into another order, as reporters do that collect them concurrently.
+// nextOrder puts the elements into another order, as in reports of clients that collect them concurrently.
 func (r *report) nextOrder() {
 	r.body = r.orders[r.sent%len(r.orders)]
 	r.sent++
@@ -85,7 +84,7 @@ func (r *report) replaceByOtherVersion(first int) {
 	copy(r.body[r.offsets[i]:], digest(r.seed, version, i))
 }
 
-// replaceByNew replaces an image by one that never ran before, pod after pod.
+// replaceByNew replaces an image by one that has never run before, pod after pod.
 func (r *report) replaceByNew() {
 	offset := r.offsets[r.replaced%len(r.offsets)]
 	r.replaced++

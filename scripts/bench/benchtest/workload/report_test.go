@@ -23,12 +23,12 @@ func TestOtherVersionChangesOneFingerprint(t *testing.T) {
 			t.Fatalf("change %d: %d images, %d others than before", n, len(now), len(fresh))
 		}
 		if i := (3 + n) % 4; fresh[0] != environments.Fingerprint(digest("seed", secondVersion, i)) && fresh[0] != environments.Fingerprint(digest("seed", firstVersion, i)) {
-			t.Errorf("change %d: an image that no flow knows", n)
+			t.Errorf("change %d: an image without provenance", n)
 		}
 		before = now
 	}
 	if !slices.Equal(before, first) {
-		t.Errorf("after four rounds run %v, not %v", before, first)
+		t.Errorf("after four rounds the images are %v, want %v", before, first)
 	}
 }
 
@@ -56,7 +56,7 @@ func fingerprints(t *testing.T, r *report) []environments.Fingerprint {
 	return found
 }
 
-func TestNextOrderHasTheSameElementsInAnotherOrder(t *testing.T) {
+func TestNextOrderChangesOnlyTheOrder(t *testing.T) {
 	r, err := newReport("seed", 50)
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func TestNextOrderHasTheSameElementsInAnotherOrder(t *testing.T) {
 		r.nextOrder()
 		now := fingerprints(t, r)
 		if slices.Equal(now, before) {
-			t.Errorf("order %d is that of the one before", n)
+			t.Errorf("order %d is the same as the previous one", n)
 		}
 		if slices.Sort(now); !slices.Equal(now, want) {
 			t.Errorf("order %d has %d images: %v", n, len(now), now)

@@ -15,8 +15,8 @@ func (f *fixture) scopeOf(trail string) recording.Scope {
 	}
 }
 
-// seedImages lets two flows report the images of a cluster and their second versions: one builds them from a commit of
-// one of twenty repositories, the other one scans them.
+// seedImages reports the images of a cluster and their second versions to two flows: one builds them, each from a commit of
+// one of twenty repositories, and the other one scans them.
 func seedImages(ctx context.Context, f *fixture, pods int) error {
 	return concurrently(pods+replaceable(pods), func(i int) error {
 		version := firstVersion
@@ -45,7 +45,7 @@ func seedImages(ctx context.Context, f *fixture, pods int) error {
 	})
 }
 
-// seedArtifacts reports artifacts, each to a trail of its own.
+// seedArtifacts reports artifacts, each to its own trail.
 func seedArtifacts(ctx context.Context, f *fixture, artifacts int) error {
 	return concurrently(artifacts, func(i int) error {
 		scope := f.scopeOf("trail-" + strconv.Itoa(i))

@@ -12,31 +12,31 @@ type kind struct {
 	name string
 	// measures says what an operation is.
 	measures string
-	// baseline is the path of the baseline that is sent the same requests, or ofService.
+	// baseline is the path of the baseline that gets the same requests, or ofService.
 	baseline string
-	// bytes is how much an operation processes for each unit of the size, 0 if it is not printed.
+	// bytes is how many bytes an operation processes per unit of the size, 0 if it is not printed.
 	bytes int64
-	// beside is done once in each round while the service is measured; nil is nothing.
+	// beside is called once in each round of the service. It may be nil.
 	beside func(c *client) error
-	// logged lets the service keep transparency logs; it does in all workloads if there is a key in the environment.
+	// logged means that the service keeps transparency logs. It always does if the environment has a key.
 	logged bool
-	// seeds write what all clients need.
+	// seeds write the data that all clients need.
 	seeds []seed
-	// setup creates what one client needs, and returns what it sends.
+	// setup creates the data that one client needs, and returns its requests.
 	setup    setup
 	variants []variant
 }
 
-// ofService sends the requests of the baseline to the service, without what is done beside.
+// ofService sends the requests of the baseline to the service, without beside.
 const ofService = "service"
 
-// variant is a size, in the unit of the kind's name or 0, and a number of clients.
+// variant is a number of clients and a size in the unit of the kind's name, or 0 if it has none.
 type variant struct{ size, clients int }
 
-// seed writes data for a workload of a size, most of it past the HTTP server.
+// seed writes data for a workload of a size, mostly to the stores directly.
 type seed func(ctx context.Context, f *fixture, size int) error
 
-// ofSize writes the data of a size that is not that of the workload.
+// ofSize is a seed with another size than that of the workload.
 func ofSize(size int, of seed) seed {
 	return func(ctx context.Context, f *fixture, _ int) error { return of(ctx, f, size) }
 }
@@ -93,9 +93,9 @@ var kinds = []kind{
 	{name: "artifact by fingerprint among {size}", measures: "a user looks up an artifact by the beginning of its fingerprint",
 		baseline: baseline.BytesPath, seeds: []seed{seedArtifacts}, setup: getArtifacts, variants: []variant{{100_000, 1}}},
 	{name: "event told to {size} webhooks", measures: "a pipeline begins a trail; it ends when all webhooks have got it",
-		baseline: baseline.EnvironmentPath, setup: tellWebhooks(0), variants: []variant{{1, 1}, {1_000, 1}}},
+		baseline: baseline.EnvironmentPath, setup: notifyWebhooks(0), variants: []variant{{1, 1}, {1_000, 1}}},
 	{name: "event told to {size} webhooks and one that hangs", measures: "the same beside a webhook that never answers",
-		baseline: baseline.EnvironmentPath, setup: tellWebhooks(1), variants: []variant{{1_000, 1}}},
+		baseline: baseline.EnvironmentPath, setup: notifyWebhooks(1), variants: []variant{{1_000, 1}}},
 	{name: "trail of {size} artifacts with 20 attestations each", measures: "a user reads a trail with all its events",
 		baseline: baseline.BytesPath, seeds: []seed{seedTrail(20)}, setup: get("/trails/{org}/{flow}/trail"), variants: []variant{{500, 1}}},
 

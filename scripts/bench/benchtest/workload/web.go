@@ -9,7 +9,7 @@ import (
 	"attestry/api/web/webtest"
 )
 
-// signIn returns the cookies of a person who has signed in to the pages.
+// signIn signs in to the pages, and returns the cookies of the session.
 func (c *connection) signIn() (string, error) {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -29,7 +29,7 @@ func (c *connection) signIn() (string, error) {
 	return strings.Join(cookies, "; "), nil
 }
 
-// openEnvironment opens the page of an environment; the baseline reads the snapshot that it shows.
+// openEnvironment opens the page of an environment. The baseline reads the snapshot that the page shows.
 func openEnvironment(c *client) (service, baseline requests, err error) {
 	cookie, err := c.connection.signIn()
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package workload has the workloads of the benchmark: a table, the requests of clients, and the data that they need.
+// Package workload has the workloads of the benchmark: a table, the requests of clients, and their data.
 package workload
 
 import (
@@ -21,7 +21,7 @@ type Workload struct {
 	variant
 }
 
-// All returns all workloads, those of one kind in order of size.
+// All returns all workloads, those of each kind in order of size.
 func All() []Workload {
 	var all []Workload
 	for _, k := range kinds {

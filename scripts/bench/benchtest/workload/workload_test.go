@@ -48,7 +48,7 @@ func TestEveryKindOfWorkloadIsMeasured(t *testing.T) {
 				t.Fatal(err)
 			}
 			for side, figures := range map[string]measure.Summary{"service": got.Service, "baseline": got.Baseline} {
-				// What lasts as long as something beside it is done more often.
+				// With beside, the service gets more requests, until beside returns.
 				enough, more := measure.Rounds*w.clients, w.beside != nil && side == "service"
 				if figures.Count < enough || figures.Count > enough && !more || figures.PerSecond <= 0 || figures.P50 <= 0 || figures.P99 < figures.P50 {
 					t.Errorf("%s: %+v", side, figures)
@@ -67,7 +67,7 @@ func TestEveryKindOfWorkloadIsMeasured(t *testing.T) {
 	}
 }
 
-func TestWorkloadsOfASeriesAreInOrderOfSize(t *testing.T) {
+func TestWorkloadsOfASeriesAreOrderedBySize(t *testing.T) {
 	names, sizes := map[string]bool{}, map[string]int{}
 	for _, w := range All() {
 		if names[w.Name()] {
@@ -128,13 +128,13 @@ func TestSeededImagesAreShownWithTwoFlows(t *testing.T) {
 	differences := 0
 	for _, artifact := range shown.Artifacts {
 		if len(artifact.Flows) != 2 || artifact.CommitLeadTime == nil || artifact.CommitURL == nil {
-			t.Errorf("%s is known as %+v", artifact.Name, artifact.Flows)
+			t.Errorf("%s has the flows %+v", artifact.Name, artifact.Flows)
 		}
 		if artifact.DeploymentDiff.Value != nil {
 			differences++
 		}
 	}
-	// Two run in their second version; what they replaced is shown as well.
+	// Two images run in their second version. The snapshot also shows the image that was replaced last.
 	if shown.Index != 3 || len(shown.Artifacts) != 9 || differences != 2 {
 		t.Errorf("snapshot %d has %d artifacts, of which %d have a predecessor", shown.Index, len(shown.Artifacts), differences)
 	}
@@ -148,7 +148,7 @@ func TestHistoryFailsWhenAReportMakesNoSnapshot(t *testing.T) {
 	}
 }
 
-func TestBaselineRefusesWhatTheServiceWouldRefuse(t *testing.T) {
+func TestBaselineRefusesInvalidReports(t *testing.T) {
 	s, err := baseline.Start()
 	if err != nil {
 		t.Fatal(err)
