@@ -24,8 +24,8 @@ const (
 	defaultKeyDescription = "bootstrap"
 )
 
-// ParseBootstrap parses the bootstrap file called name. It refuses unknown keys, anchors and aliases. Its error is Faults of
-// the form "file:line: reason": all faults of the file, or only the syntax error of one that is not YAML.
+// ParseBootstrap parses the bootstrap file called name. It refuses unknown keys, anchors and aliases. Its error is
+// Faults of the form "file:line: reason": all faults, or one if the file is too long, not UTF-8 or not YAML.
 func ParseBootstrap(name string, data []byte) (identity.Bootstrap, error) {
 	if len(data) > maxBootstrapBytes {
 		return identity.Bootstrap{}, Faults{fmt.Sprintf("%s: is longer than 1 MiB", name)}

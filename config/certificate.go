@@ -112,8 +112,8 @@ func RootsOf(environ []string) (*x509.CertPool, error) {
 	return settings.Roots()
 }
 
-// parseRoots adds certificates in PEM to those of the system. It refuses a file with anything else: if it skipped a
-// damaged certificate, the error would come later, from the server whose authority is missing.
+// parseRoots adds certificates in PEM to those of the system. It refuses a file with other or damaged blocks: if it
+// skipped one, the error would come later, from the server whose authority is missing.
 func parseRoots(content []byte) (*x509.CertPool, error) {
 	roots, err := x509.SystemCertPool()
 	if err != nil {

@@ -27,8 +27,8 @@ const (
 	testPrefix = prefix + "TEST_"
 )
 
-// Load reads the settings from an environment in the form of os.Environ. Its error is Faults with all faults, in the order of
-// Table. An unknown variable with the prefix ATTESTRY_ is a fault, as it may be a typing error.
+// Load reads the settings from an environment in the form of os.Environ. Its error is Faults with all faults, in the
+// order of Table. An unknown variable with the prefix ATTESTRY_ is a fault, as it may be a typing error.
 func Load(environ []string) (Settings, error) { return LoadFrom(Sources{Environ: environ}) }
 
 // LoadFrom is Load with more sources than the environment.

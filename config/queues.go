@@ -12,7 +12,7 @@ const maxQueueWeight = 100
 // QueueNames are the names of all queues.
 var QueueNames = []string{"reports", "compliance", "notifications", "packages", "log"}
 
-// Queues maps the queues that a worker serves to their weights. Concurrent tasks of reports and compliance are in this ratio.
+// Queues maps the queues that a worker serves to their weights, by which reports and compliance share its concurrency.
 type Queues map[string]int
 
 // UnmarshalText reads a list such as "reports=6,compliance=3".

@@ -23,7 +23,7 @@ type Sources struct {
 	Flags   []Flag
 	// Defaults override those of Table, by variable. A variable in it is not required, even if its default is empty.
 	Defaults map[string]string
-	// CheckFiles reports a named file that cannot be read. Programs that do not read the files leave it false.
+	// CheckFiles reports named files that cannot be read or parsed. Programs that do not read them leave it false.
 	CheckFiles bool
 }
 
@@ -107,7 +107,7 @@ func readSecrets(environment map[string]string) (faults map[string]string) {
 	return faults
 }
 
-// readSecret returns the content of a file without its trailing line break. It refuses a pipe, which can be read only once.
+// readSecret returns a file's content without its trailing line break. It refuses a pipe, which can be read only once.
 func readSecret(file string) (string, error) {
 	info, err := os.Stat(file)
 	if err != nil {

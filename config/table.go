@@ -9,7 +9,7 @@ import (
 
 const (
 	prefix = "ATTESTRY_"
-	// fileSuffix follows the name of a variable with a secret in the name of the variable for a file with its value.
+	// fileSuffix makes NAME_FILE, the variable with the path of a file that has the secret NAME.
 	fileSuffix = "_FILE"
 )
 

@@ -21,7 +21,7 @@ const (
 	integerTag = "!!int"
 )
 
-// yamlReader reads values from a YAML tree and collects faults, which never quote a value. A missing node is a zero value.
+// yamlReader reads values from a YAML tree, zero for missing nodes, and collects faults, which never quote a value.
 type yamlReader struct {
 	file   string
 	faults []yamlFault
@@ -60,7 +60,7 @@ func isScalar(node *yaml.Node, tags ...string) bool {
 	return node != nil && node.Kind == yaml.ScalarNode && isPlain(node) && slices.Contains(tags, node.Tag)
 }
 
-// mapping returns the values of a mapping by their keys, all of which must be in known, or nil if the node is not a mapping.
+// mapping returns the values of a mapping by their keys, which must be in known. Nil means that it is not a mapping.
 func (r *yamlReader) mapping(node *yaml.Node, known ...string) map[string]*yaml.Node {
 	entries, ok := r.entries(node)
 	if !ok {

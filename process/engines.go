@@ -20,8 +20,8 @@ import (
 	"attestry/storage/s3"
 )
 
-// OpenDocuments opens a database with the collections of the service. It refuses an incomplete copy, and a database of a
-// newer version. The roots are those of config.Process.
+// OpenDocuments opens a database with the collections of the service. It refuses an incomplete copy, and a database of
+// a newer version. The roots are those of config.Process.
 func OpenDocuments(ctx context.Context, database config.Database, roots *x509.CertPool) (storage.Documents, error) {
 	docs, err := OpenCopyTarget(ctx, database, roots)
 	if err != nil {

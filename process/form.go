@@ -9,14 +9,14 @@ import (
 	"attestry/storage"
 )
 
-// form is the version of the document format. A change increments it if older versions of the program must not work on the
-// documents of this one. docs/operations.md says what each version migrates.
+// form is the version of the document format. A change increments it if older versions of the program must not use its
+// documents. docs/operations.md says what each version migrates.
 const form = 1
 
 const formID = "documents"
 
-// formSchema is the collection with one document: the newest form that a program has stored. The first process that opens a
-// copy of a database writes it there.
+// formSchema is the collection with one document: the newest form that a program has stored. The first process that
+// opens a copy of a database writes it there.
 var formSchema = &storage.Schema{Name: "document_form"}
 
 // documentForm is a form and the version of the program that first used it in the database.

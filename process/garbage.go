@@ -16,8 +16,8 @@ const minGoHeap = 4 << 20
 // DefaultGCPercent is the default GOGC of Go.
 const DefaultGCPercent = 100
 
-// TuneGC is GOGC=percent with a minimum heap of heapFloor: Go alone collects a small heap many times a second. It does
-// nothing if the environment has GOGC.
+// TuneGC sets GOGC to percent with a minimum heap of heapFloor: Go alone collects a small heap many times a second. It
+// does nothing if the environment has GOGC.
 func TuneGC(percent int) {
 	if os.Getenv("GOGC") == "" {
 		adjustGC(percent)
@@ -35,7 +35,7 @@ func adjustGC(minPercent int) {
 	runtime.AddCleanup(cycle, adjustGC, minPercent)
 }
 
-// gcPercent returns how far the heap may grow beyond live bytes before the next collection, in percent of scanned bytes.
+// gcPercent returns how far the heap may grow beyond live bytes until the next collection, in percent of scanned bytes.
 func gcPercent(live, scanned uint64, minPercent int) int {
 	if live >= heapFloor {
 		return minPercent

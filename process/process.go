@@ -41,7 +41,7 @@ type Process struct {
 	Store    *app.Store
 	Redis    *redis.Client
 	Tasks    *tasks.Enqueuer
-	// Written is set only in a process that is both the api and the only worker: it sees all writes and executes all tasks.
+	// Written is set only in a process that is both the api and the only worker: it sees all writes and runs all tasks.
 	Written *written.Documents
 	Metrics *prometheus.Registry
 	// Roots are those of config.Process.
@@ -92,8 +92,8 @@ func OpenWith(ctx context.Context, settings config.Settings, log *slog.Logger, c
 	return p, nil
 }
 
-// OpenToRead opens the stores for a process that stores no facts. It writes nothing: neither the form of the documents
-// nor, if there is no log key, that facts are not logged.
+// OpenToRead opens the stores for a process that stores no facts. It writes no documents: neither their form nor, if
+// there is no log key, that facts are not logged.
 func OpenToRead(ctx context.Context, settings config.Settings, log *slog.Logger) (*Process, error) {
 	return open(ctx, settings, log, time.Now, nil, true)
 }

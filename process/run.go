@@ -39,8 +39,8 @@ func NewProgram(name, summary string) *cli.Program {
 	return cli.NewProgram(name, summary, cli.Command{Name: healthcheckCommand, Summary: "ask the running process whether it is well"})
 }
 
-// Main runs a process and returns the exit status: 0 after a requested stop, 2 for a wrong command line, else 1. name is the
-// name of the process in its log.
+// Main runs a process and returns the exit status: 0 after a requested stop, 2 for a wrong command line, else 1. name
+// is its name in the log.
 func Main(name string, program *cli.Program, work Work) int {
 	evaluation.ServeChild()
 	TuneGC(DefaultGCPercent)
@@ -189,8 +189,8 @@ func healthcheck(ctx context.Context, settings config.Settings) error {
 	return nil
 }
 
-// ReadBootstrap reads a bootstrap file; "" declares nothing. Call it before a store is opened, so that a faulty file has no
-// effects.
+// ReadBootstrap reads a bootstrap file; "" declares nothing. Call it before a store is opened, so that a faulty file
+// has no effects.
 func ReadBootstrap(file string) (identity.Bootstrap, error) {
 	if file == "" {
 		return identity.Bootstrap{}, nil

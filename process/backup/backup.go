@@ -1,8 +1,8 @@
 // Package backup copies the stores of a running service to a backup store, and restores them into empty stores.
 //
 // The backup store is an object store. It has the objects of the service under their keys, the files of database
-// checkpoints under the SHA-256 of their content, and one manifest per backup. A backup adds only missing objects and files,
-// and stores its manifest last. So an interrupted backup cannot be restored, and the next one continues it.
+// checkpoints under the SHA-256 of their content, and one manifest per backup. A backup adds only missing objects and
+// files, and stores its manifest last. So an interrupted backup cannot be restored, and the next one continues it.
 package backup
 
 import (
@@ -49,9 +49,9 @@ type Output struct {
 // running serializes the backups of this process.
 var running sync.Mutex
 
-// Make makes a backup. It has every document that was acknowledged before it began, and all objects that these documents
-// name: an object is stored before its document, and none is deleted until all are copied. Damaged data is reported, and is
-// part of the backup as far as it can be read.
+// Make makes a backup. It has every document that was acknowledged before it began, and all objects that these
+// documents name: an object is stored before its document, and none is deleted until all are copied. Damaged data is
+// reported, and is part of the backup as far as it can be read.
 func Make(ctx context.Context, source Source, backups storage.Objects, out Output) (Manifest, error) {
 	if !running.TryLock() {
 		return Manifest{}, errors.New("another backup is being made")
@@ -92,7 +92,7 @@ func copyObjects(ctx context.Context, from, to storage.Objects, out Output) erro
 	_, err := transfer.CopyMissing(ctx, from, to, func(object *storage.Object, err error) error {
 		switch {
 		case errors.Is(err, storage.ErrNotFound):
-			return nil // such as the probe of a health check, which is deleted at once; verify reports an object that a document names
+			return nil // such as a probe, which is deleted at once; verify reports missing objects that documents name
 		case errors.Is(err, transfer.ErrContent):
 			return out.Report(verify.Finding{Where: object.Key, What: "it was not copied: " + transfer.ErrContent.Error()})
 		}
@@ -148,8 +148,8 @@ func putFile(ctx context.Context, path string, backups storage.Objects) (File, e
 	return file, err
 }
 
-// verify reads the files of a backup back, and opens the checkpoint from which they were copied: every document must decode,
-// and the backup store must have all objects that the documents name.
+// verify reads the files of a backup back, and opens the checkpoint from which they were copied: every document must
+// decode, and the backup store must have all objects that the documents name.
 func (m *Manifest) verify(ctx context.Context, checkpoint string, open Opener, backups storage.Objects, out Output) error {
 	fmt.Fprintln(out.Progress, "verifying the backup")
 	for _, file := range m.Files {

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// filesScope is the scope of database files, manifestScope that of manifests. No id of an organization begins like them.
+	// filesScope is the scope of database files, manifestScope that of manifests. No id of an organization begins so.
 	filesScope    = "backup-files"
 	manifestScope = "backup-manifests"
 	// format is the version of the manifest format.

@@ -70,8 +70,7 @@ func Restore(ctx context.Context, backups storage.Objects, chosen *Manifest, to 
 	return restored, SyncFolder(filepath.Dir(to.Folder))
 }
 
-// refuseUsed refuses stores with other data: a restored database does not match other objects, nor restored objects another
-// database.
+// refuseUsed refuses stores with other data, as a database and objects of different origin do not match.
 func refuseUsed(ctx context.Context, backups storage.Objects, to Target) error {
 	entries, err := os.ReadDir(to.Folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -148,7 +147,7 @@ func SyncFolder(folder string) error {
 	return errors.Join(opened.Sync(), opened.Close())
 }
 
-// prepare verifies a restored database, and marks its transparency logs as possibly older than their published checkpoints.
+// prepare verifies a restored database, and marks its transparency logs as possibly behind their published checkpoints.
 // The objects were verified when they were copied.
 func prepare(ctx context.Context, docs storage.Documents, chosen *Manifest, to Target, out Output) (Restored, error) {
 	restored := Restored{}

@@ -1,4 +1,4 @@
-// Package cli has what the command lines of all programs share: flags, help with the table of settings, and the version.
+// Package cli has the common parts of all command lines: flags, help with the table of settings, and the version.
 package cli
 
 import (

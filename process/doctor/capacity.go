@@ -21,7 +21,7 @@ import (
 const (
 	// lowDisk is the free disk space, in bytes, below which a database may lack space for compactions.
 	lowDisk = 1 << 30
-	// lowDays is the number of days until a disk is full below which there is a warning.
+	// lowDays is how many days before a disk is full there is a warning.
 	lowDays = 30
 )
 
@@ -42,8 +42,8 @@ func examineMemory(_ context.Context, s *Subject) (found []Finding, err error) {
 
 func size(bytes int64) string { return humanize.IBytes(uint64(bytes)) }
 
-// examineDisk applies only to Pebble. It finds the least free space of the disks with data, and the days until they are full.
-// The assumed daily growth is the share of all facts that were logged within the last 24 hours.
+// examineDisk applies only to Pebble. It finds the least free space of the disks with data, and the days until they are
+// full. It assumes that the data grow daily by the share of facts that were logged within the last 24 hours.
 func examineDisk(ctx context.Context, s *Subject) (found []Finding, err error) {
 	if s.Engines.Embedded == nil {
 		return nil, nil
@@ -61,8 +61,8 @@ func examineDisk(ctx context.Context, s *Subject) (found []Finding, err error) {
 		"%s free, %s of data, %s a day as today; days left: %s", size(free), size(used), size(int64(growth)), days), err
 }
 
-// diskUse returns the size of the data in folders and the least free space of their disks. It adds up objects for at most
-// half of the timeout of the check.
+// diskUse returns the size of the data in folders and the least free space of their disks. It adds up objects for at
+// most half of the timeout of the check.
 func diskUse(ctx context.Context, s *Subject) (used, free int64, err error) {
 	used = s.Engines.Embedded.Size()
 	free, err = pebble.Room(s.Settings.Stores.Database.Path)

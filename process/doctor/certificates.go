@@ -15,8 +15,8 @@ import (
 	"attestry/storage"
 )
 
-// examineCertificates finds unusable files of HTTPS, and certificates in them that expire soon: those of the API with its
-// chain, and those of the authorities of clients. The service reads the files again when they change.
+// examineCertificates finds unusable files of HTTPS, and certificates in them that expire soon: those of the API with
+// its chain, and those of the authorities of clients. The service reads the files again when they change.
 func examineCertificates(_ context.Context, s *Subject) (found []Finding, err error) {
 	of := &s.Settings.HTTP
 	if !of.HTTPS() {

@@ -1,4 +1,4 @@
-// Package doctor examines a service: its stores, clocks, keys, certificates, work, logs, settings, free memory and disk space.
+// Package doctor examines a service: stores, clocks, keys, certificates, work, logs, settings, memory and disk space.
 package doctor
 
 import (
@@ -49,7 +49,7 @@ type Subject struct {
 	Failed map[string]error
 }
 
-// Open opens each store of a service that can be opened. It creates no folders and indexes, as an address may be mistyped.
+// Open opens each store of a service that can be opened. It creates no folders or indexes: an address may be mistyped.
 func (s *Subject) Open(ctx context.Context, settings config.Settings, log *slog.Logger) (*process.Process, error) {
 	roots, err := settings.Process.Roots()
 	if err != nil {

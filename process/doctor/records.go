@@ -98,8 +98,8 @@ func examineLogs(ctx context.Context, s *Subject) (found []Finding, err error) {
 	return orOK(found, "%d entries of %d logs are consistent with the checkpoints", entries, count), err
 }
 
-// checkConsistency returns a log, and why it is not consistent with its last checkpoint or the last kept one, "" if it is.
-// It reads the kept one before the log, as others may extend the log meanwhile.
+// checkConsistency returns a log, and why it is not consistent with its last checkpoint or the last kept one, "" if it
+// is. It reads the kept one before the log, as others may extend the log meanwhile.
 func checkConsistency(ctx context.Context, all *logs.Logs, org string) (log logs.Log, reason string, err error) {
 	kept, _, err := all.LastKept(ctx, org)
 	if err == nil {

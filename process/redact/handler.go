@@ -60,7 +60,7 @@ func cleanAttr(ctx context.Context, attr slog.Attr) slog.Attr {
 	return slog.Attr{Key: attr.Key, Value: value}
 }
 
-// cleanAny hides keys in a value that is logged as JSON. It does not change one without keys, or one that cannot be JSON.
+// cleanAny hides keys in a value that is logged as JSON. It does not change one without keys, or one that has no JSON.
 func cleanAny(ctx context.Context, value slog.Value) slog.Value {
 	if err, ok := value.Any().(error); ok {
 		return slog.StringValue(Text(ctx, err.Error()))

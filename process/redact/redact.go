@@ -1,5 +1,5 @@
-// Package redact hides API keys in logs and responses: text that looks like a key of Attestry or a signed token, and the
-// credentials of the current request, in all escaped forms.
+// Package redact hides API keys in logs and responses: text that looks like a key of Attestry or a signed token, and
+// the credentials of the current request, in all escaped forms.
 package redact
 
 import (
@@ -24,7 +24,7 @@ const maxLayers = 3
 
 type secretsKey struct{}
 
-// With returns a context in which Text hides the secrets. It ignores those too short for a key: they may be ordinary words.
+// With returns a context in which Text hides the secrets, except those too short for a key: they may be ordinary words.
 func With(ctx context.Context, secrets ...string) context.Context {
 	var forms []string
 	for _, secret := range secrets {
@@ -99,7 +99,7 @@ func (d *decoded) original(i int) int {
 	return d.offsets[i]
 }
 
-// search adds the spans of the original with a key or the beginning of a secret, as long texts are truncated.
+// search adds the spans of the original with a key or a secret. Its beginning suffices, as long texts are truncated.
 func (d *decoded) search(found []span, secrets []string) []span {
 	for _, match := range keyPattern.FindAllStringIndex(d.text, -1) {
 		found = append(found, span{d.original(match[0]), d.original(match[1])})

@@ -26,8 +26,8 @@ import (
 // flushTimeout bounds the export of the last spans.
 const flushTimeout = 5 * time.Second
 
-// Start exports spans as configured by the variables OTEL_*. stop exports the last ones. name is the name of the process in
-// its log.
+// Start exports spans as configured by the variables OTEL_*. stop exports the last ones. name is the name of the
+// process in its log.
 func Start(ctx context.Context, name string, log *slog.Logger) (stop func(), err error) {
 	on, err := enabled()
 	if !on || err != nil {
@@ -58,8 +58,8 @@ func Start(ctx context.Context, name string, log *slog.Logger) (stop func(), err
 	}, nil
 }
 
-// enabled reports whether the environment enables the export of spans. Without an endpoint it is off, as there may be no
-// collector. The error has faults of variables that the exporter would not report before the first export.
+// enabled reports whether the environment enables the export of spans. Without an endpoint it is off, as there may be
+// no collector. The error has faults of variables that the exporter would not report before the first export.
 func enabled() (bool, error) {
 	variable, collector := endpoint()
 	exporter := os.Getenv("OTEL_TRACES_EXPORTER")

@@ -22,8 +22,8 @@ const header = "traceparent"
 
 type tracer struct{ tracer otel.Tracer }
 
-// Start begins a span. Its parent is the span of this process in the context, else the one that the reference names. Without
-// either, it begins no span for a client call: a call of a background loop needs no trace.
+// Start begins a span. Its parent is the span of this process in the context, else the one that the reference names.
+// Without either, it begins no span for a client call: a call of a background loop needs no trace.
 func (t tracer) Start(ctx context.Context, kind trace.Kind, name string) (context.Context, trace.Span) {
 	if !otel.SpanContextFromContext(ctx).IsValid() {
 		if kind == trace.Client {

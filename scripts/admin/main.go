@@ -1,6 +1,6 @@
-// Command admin is for operators. It works on the stores of the api and the worker, whose ATTESTRY_ environment variables
-// it reads, while these processes run or are stopped. A running standalone executes the commands itself. copy works on the
-// two stores of its arguments.
+// Command admin is for operators. It works on the stores of the api and the worker, whose ATTESTRY_ environment
+// variables it reads, while these processes run or are stopped. A running standalone executes the commands itself. copy
+// works on the two stores of its arguments.
 //
 //	go run ./scripts/admin --help
 package main

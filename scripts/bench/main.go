@@ -1,6 +1,6 @@
 // Command bench measures the service over connections of the loopback device, and in the same run a baseline: a fiber
-// handler that only reads and decodes the same requests. Absolute figures depend on the machine, but their ratio depends
-// on the service.
+// handler that only reads and decodes the same requests. Absolute figures depend on the machine, but their ratio
+// depends on the service.
 //
 //	go run ./scripts/bench
 //	go run ./scripts/bench --rows 'report changed' --seconds 10 --redis redis://127.0.0.1:6379/0

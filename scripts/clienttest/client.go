@@ -20,7 +20,7 @@ type Client struct {
 	http   http.Client
 }
 
-// New returns a client of an organization. addresses are those of the api processes of one service, as http://host:port.
+// New returns a client of an organization. addresses are the http://host:port of the api processes of one service.
 func New(org, key string, addresses ...string) *Client {
 	// timeout is longer than the service takes to answer that it is too busy.
 	const timeout = 40 * time.Second

@@ -1,4 +1,4 @@
-// Package clienttest has the requests of pipelines, clusters and auditors that scripts/faults, scripts/load and tests send.
+// Package clienttest has requests of pipelines, clusters and auditors for scripts/faults, scripts/load and tests.
 package clienttest
 
 import (

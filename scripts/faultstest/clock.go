@@ -42,8 +42,8 @@ var jump = func() *int64 {
 `
 )
 
-// build builds the programs of the service with a package time whose wall clock can be set: it adds the seconds in a file to
-// the wall clock, and nothing to the monotonic clock, as if the clock of the machine were set.
+// build builds the programs of the service with a package time whose wall clock can be set: it adds the seconds in a
+// file to the wall clock, and nothing to the monotonic clock, as if the clock of the machine were set.
 func (s *system) build(ctx context.Context) error {
 	root, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
 	if err != nil {

@@ -40,7 +40,7 @@ func (l *ledger) clone() *ledger {
 	return &ledger{want: maps.Clone(l.want), got: map[string]int{}, maybe: maps.Clone(l.maybe)}
 }
 
-// The faults of facts. A fact with a wrong number or verdict is lost, and the one with that number or verdict unexpected.
+// The faults of facts. A fact with a wrong number or verdict counts twice: the right one is lost, this one unexpected.
 const (
 	lost       = "lost"
 	twice      = "twice"

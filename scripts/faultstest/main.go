@@ -1,7 +1,7 @@
 // Command faultstest tests that the service loses nothing. It starts the service, lets writers send trails, artifacts,
-// attestations and reports, and meanwhile kills and pauses processes, fills the disk and changes clocks. Then it compares all
-// acknowledged facts with those in the API, in notifications and in the transparency log. The exit status is 1 if a fact is
-// lost, doubled or misnumbered, or has a wrong verdict.
+// attestations and reports, and meanwhile kills and pauses processes, fills the disk and changes clocks. Then it
+// compares all acknowledged facts with those in the API, in notifications and in the transparency log. The exit status
+// is 1 if a fact is lost, doubled or misnumbered, or has a wrong verdict.
 //
 //	./scripts/faults              # all in one process
 //	./scripts/faults --cluster    # api and worker processes with Redis, MinIO and a MongoDB-compatible server

@@ -15,8 +15,8 @@ import (
 // logicalEnvironment is the logical environment with those of all writers.
 const logicalEnvironment = "all"
 
-// collection adds the facts of the service to a ledger, and wants a notice and a log entry for each. It reads pages of the
-// maximum size.
+// collection adds the facts of the service to a ledger, and wants a notice and a log entry for each. It reads pages of
+// the maximum size.
 type collection struct {
 	*ledger
 	client *clienttest.Client

@@ -95,8 +95,8 @@ func (t *tested) run(ctx context.Context, duration time.Duration, out io.Writer)
 	return context.Cause(ctx)
 }
 
-// cause injects a fault, waits until all writers have answers and verdicts for requests after its end, and then two seconds
-// more.
+// cause injects a fault, waits until all writers have answers and verdicts for requests after its end, and then two
+// seconds more.
 func (t *tested) cause(ctx context.Context, f fault, out io.Writer) error {
 	before := t.acknowledged()
 	if err := errors.Join(f.begin(), sleep(f.hold), f.end()); err != nil {

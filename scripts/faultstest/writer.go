@@ -77,8 +77,8 @@ func fingerprint(trail string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// release makes a trail with an artifact, attests both, and reports that the artifact runs, together with that of the last
-// release. The report makes the next snapshot of the environment.
+// release makes a trail with an artifact, attests both, and reports that the artifact runs, together with that of the
+// last release. The report makes the next snapshot of the environment.
 func (w *writer) release(ctx context.Context, n int) error {
 	trail, verdict := w.trail(n), verdicts[n%len(verdicts)]
 	artifact, compliant := fingerprint(trail), verdict == "COMPLIANT"
@@ -117,8 +117,8 @@ func (w *writer) release(ctx context.Context, n int) error {
 	return err
 }
 
-// send sends a fact until it is acknowledged. Each attempt has its own mark, as one without an answer may have been recorded.
-// Requests without a kind are idempotent. Only broken connections and the status 503 are retried.
+// send sends a fact until it is acknowledged. Each attempt has its own mark, as one without an answer may have been
+// recorded. Requests without a kind are idempotent. Only broken connections and the status 503 are retried.
 func (w *writer) send(ctx context.Context, kind, of string, verdict any, request func(mark string) clienttest.Request) ([]byte, error) {
 	began := time.Now()
 	for n := 1; ; n++ {

@@ -1,5 +1,5 @@
 // Command loadtest puts a service under the load of a company: clusters that report, pipelines that send evidence, and
-// auditors that read. It prints rates, latencies and errors as Markdown, in total and over time, and charts of the latter.
+// auditors that read. It prints rates, latencies and errors in Markdown, in total and over time, and draws charts.
 //
 //	./scripts/load --address http://127.0.0.1:8001 --org acme --token FILE --metrics http://127.0.0.1:9001/metrics
 package main

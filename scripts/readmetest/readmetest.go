@@ -16,8 +16,8 @@ func Check(t *testing.T, file, name, want string) {
 	CheckOutput(t, file, name, want, func(text string) string { return text })
 }
 
-// CheckOutput is Check for the output of a program. normalize replaces parts that differ between runs, such as times. An
-// update writes the output as it is, and only if other parts have changed.
+// CheckOutput is Check for the output of a program. normalize replaces parts that differ between runs, such as times.
+// An update writes the output as it is, and only if other parts have changed.
 func CheckOutput(t *testing.T, file, name, want string, normalize func(string) string) {
 	t.Helper()
 	content := Read(t, file)

@@ -1,12 +1,11 @@
-# What scripts/test and scripts/verify share: to install, build, start and stop
-# the services that stand in for those of production. To be sourced with the
-# repository as the current folder; stop_all belongs into a trap on EXIT.
+# Functions of scripts/test, scripts/verify and scripts/faults that install, build, start and stop the services that
+# replace those of production. Source it in the root of the repository, and call stop_all in a trap on EXIT.
 
 cache=$PWD/.cache/services
 scratch=$(mktemp -d)
 policy=
 port=
-# What was started and runs: name → process id.
+# The running servers: name → process id.
 declare -A started=()
 
 say() { printf '== %s\n' "$*" >&2; }
@@ -20,7 +19,7 @@ as_root() {
     if [[ $EUID -eq 0 ]]; then "$@"; else sudo "$@"; fi
 }
 
-# stop_all ends all that was started and takes its data away.
+# stop_all stops all servers and removes their data.
 stop_all() {
     local name
     for name in "${!started[@]}"; do kill "${started[$name]}" 2>/dev/null || true; done
@@ -55,9 +54,8 @@ install() {
     allow_services
 }
 
-# build NAME PACKAGE... builds a server from the module of that name below scripts/services, or several into a
-# folder, unless the cache holds it as of the same sources. link has what the linker is given, of the name of the
-# module if that is another one.
+# build NAME PACKAGE... builds a server from the module NAME in scripts/services, or several into a folder, unless the
+# cache has it from the same sources. $link has flags of the linker, $of the name of the module if it is not NAME.
 build() {
     local name=$1 module=scripts/services/${of:-$1} sum
     shift
@@ -67,13 +65,13 @@ build() {
     mkdir -p "$cache"
     rm -rf "$cache/$name.sum" "${cache:?}/$name"
     if (($# > 1)); then mkdir -p "$cache/$name"; fi
-    # The compiler takes more memory, up to 2 GiB, for less time, and less time without inlining. The standard library is
-    # compiled as for the tests.
+    # The compiler is faster with more memory, up to 2 GiB, and without inlining. The standard library is compiled as
+    # for the tests.
     GOGC=off GOMEMLIMIT=2GiB go -C "$module" build -p 2 -gcflags 'all=-l -dwarf=false' -gcflags std=-dwarf=false -ldflags "-s -w ${link:-}" -o "$cache/$name" "$@"
     printf '%s\n' "$sum" >"$cache/$name.sum"
 }
 
-# prepare_services installs and builds whatever is not there yet.
+# prepare_services installs Redis and builds MinIO and the MongoDB-compatible server, unless they are there.
 prepare_services() {
     install redis-server redis-server
     build_services
@@ -87,8 +85,8 @@ build_services() {
     build_mongodb
 }
 
-# build_changed NAME MODULE PACKAGE builds a server from a copy of the module's source with the changes of the patch beside
-# its go.mod.
+# build_changed NAME MODULE PACKAGE builds a server from a copy of the module's source with the changes of the patch
+# beside its go.mod.
 build_changed() {
     local own=scripts/services/$1 module=$2 copy=$cache/$1-source
     install patch patch
@@ -104,25 +102,25 @@ build_changed() {
     GOFLAGS="${GOFLAGS:-} -modfile=$copy.mod" build "$1" "$3"
 }
 
-# build_minio builds MinIO without what takes more than a third of the time to compile it and answers no request of S3: the
+# build_minio builds MinIO without parts that take more than a third of the compilation and answer no request of S3: the
 # console, the tiers on Azure and Google Cloud, and the notification of Elasticsearch.
 build_minio() { build_changed minio github.com/minio/minio github.com/minio/minio; }
 
-# build_mongodb builds the MongoDB-compatible server from FerretDB with two changes. Indexes find and order documents:
-# FerretDB reads the whole collection for all queries but one of an id alone, for which its index is on another expression
-# than its query has. And each update closes what it has read: FerretDB keeps a connection to SQLite for each until the last
-# of a command, of 100, and waits for ever for the next.
+# build_mongodb builds the MongoDB-compatible server from FerretDB with two changes. First, queries use indexes:
+# FerretDB reads the whole collection, except for a query by id alone, whose index is on another expression than the
+# query. Second, each update closes its cursor: FerretDB keeps a connection to SQLite for each update of a command until
+# its end, and waits for ever after 100 of them.
 build_mongodb() { build_changed mongodbtest github.com/FerretDB/FerretDB .; }
 
-# build_log_tools builds what judges transparency logs: a witness, and tessera's check of whole logs.
+# build_log_tools builds the verifiers of transparency logs: a witness, and tessera's check of whole logs.
 build_log_tools() {
     build omniwitness github.com/transparency-dev/witness/cmd/omniwitness
     build fsck github.com/transparency-dev/tessera/cmd/fsck
 }
 
-# build_cluster_tools builds what asks before it starts something: the API server of Kubernetes with its client, about ten
-# minutes of a processor and five of the system, and Gatekeeper's engine. It also builds Helm, which asks that API server
-# for its version.
+# build_cluster_tools builds the clients of admission, which are the API server of Kubernetes with kubectl, about ten
+# minutes of processor time and five of system time, and Gatekeeper's engine. It also builds Helm, which asks that API
+# server for its version.
 build_cluster_tools() {
     local version
     version=$(go -C scripts/services/kubernetes list -m -f '{{.Version}}' k8s.io/kubernetes)
@@ -131,11 +129,11 @@ build_cluster_tools() {
     build helm helm.sh/helm/v3/cmd/helm
 }
 
-# build_cosign builds the command-line client of sigstore, which judges signed verdicts as well.
+# build_cosign builds the command-line client of sigstore, which verifies signed verdicts too.
 build_cosign() { build cosign github.com/sigstore/cosign/v2/cmd/cosign; }
 
-# prepare_npm NAME installs the npm packages of the folder of that name below scripts/services, unless the
-# cache holds them as of the same files.
+# prepare_npm NAME installs the npm packages of the folder NAME in scripts/services, unless the cache has them from the
+# same files.
 prepare_npm() {
     local folder=scripts/services/$1 sum
     sum=$(cat "$folder"/* | sha256sum)
@@ -147,7 +145,7 @@ prepare_npm() {
     printf '%s\n' "$sum" >"$cache/$1.sum"
 }
 
-# prepare_browser installs the browser that pages are tested with, and what looks for barriers in them.
+# prepare_browser installs the browser for the tests of pages, and axe, which tests their accessibility.
 prepare_browser() {
     install npm npm
     prepare_npm axe
@@ -160,8 +158,7 @@ prepare_verifier() {
     prepare_npm sigstore
 }
 
-# pick_port sets port to one on which nothing answers, below the range from
-# which the kernel takes those of outgoing connections.
+# pick_port sets port to a free port, below the range of those for outgoing connections.
 pick_port() {
     port=$((20000 + RANDOM % 12000))
     while (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do port=$((20000 + RANDOM % 12000)); done
@@ -176,8 +173,7 @@ ask() {
     printf '%s' "$line"
 }
 
-# A Redis that wants a password says so, and one that loads its data does not
-# answer yet.
+# A Redis that requires a password answers NOAUTH, one that still loads its data LOADING.
 redis_answers() { [[ $(ask 'PING\r\n' 2>/dev/null) == @(+PONG|-NOAUTH)* ]]; }
 minio_answers() { [[ $(ask 'GET /minio/health/ready HTTP/1.0\r\nHost: localhost\r\n\r\n' 2>/dev/null) == *' 200 '* ]]; }
 ferretdb_answers() { (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; }

@@ -128,8 +128,8 @@ func (c *command) run(ctx context.Context, a arguments) error {
 	return errors.Join(err, closeAdmin(), running.Close())
 }
 
-// listenForAdmin accepts commands of scripts/admin until stop is called, as no other process can open the embedded database
-// meanwhile. If it cannot listen, it logs a warning and the service runs.
+// listenForAdmin accepts commands of scripts/admin until stop is called, as no other process can open the embedded
+// database meanwhile. If it cannot listen, it logs a warning and the service runs.
 func listenForAdmin(p *process.Process) (stop func() error) {
 	if p.Settings.Stores.Database.Engine == config.Pebble {
 		socket, err := admin.Listen(p)
@@ -292,7 +292,7 @@ func parse(args []string, out, errs io.Writer) (a arguments, status int, done bo
 	return arguments{data: *data, ephemeral: *ephemeral, acceptLoss: *acceptLoss, settings: program.Given()}, cli.Success, false
 }
 
-// defaults are embedded stores in the directory, no monitoring port, as it could be in use, and a log of warnings and errors.
+// defaults are embedded stores in the directory, no monitoring port, as it may be in use, and a log from warnings up.
 func defaults(directory, database string) map[string]string {
 	return map[string]string{
 		"ATTESTRY_DATABASE_URL":   database,

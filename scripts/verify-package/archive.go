@@ -20,8 +20,8 @@ type unreadableError struct{ cause error }
 
 func (e *unreadableError) Error() string { return e.cause.Error() }
 
-// verify verifies the archive of a package, compressed or not. It calls reading with the name of each member before it reads
-// the member.
+// verify verifies the archive of a package, compressed or not. It calls reading with the name of each member before it
+// reads the member.
 func verify(file io.Reader, verifier *audit.Verifier, reading func(member string)) (audit.Result, error) {
 	if err := readArchive(file, reading, verifier.Add); err != nil {
 		return audit.Result{}, err

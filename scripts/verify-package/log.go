@@ -30,8 +30,8 @@ type comparison struct {
 	OfTrail, More int
 }
 
-// compareLog reads the log up to the checkpoint of the package and the kept one, whichever is larger, and adds a finding for
-// each contradiction. It returns nil if no log is given, or the package has findings already.
+// compareLog reads the log up to the checkpoint of the package and the kept one, whichever is larger, and adds a
+// finding for each contradiction. It returns nil if no log is given, or the package has findings already.
 func compareLog(ctx context.Context, o *options, result *audit.Result) (*comparison, error) {
 	if o.log == "" || len(result.Findings) > 0 {
 		return nil, nil

@@ -1,8 +1,8 @@
 // Command verify-package verifies an audit package without a database, and without a network unless it reads a
-// transparency log. It checks that the members are those of the manifest, that the verdicts follow from the facts in the
-// package, and, with the keys of the log, that the service has issued it and nothing was left out. The exit status is 0 if
-// that holds, 1 if something was altered or does not follow, or if more memory than allowed is needed, and 2 if the file is
-// not a package.
+// transparency log. It checks that the members are those of the manifest, that the verdicts follow from the facts in
+// the package, and, with the keys of the log, that the service has issued it and nothing was left out. The exit status
+// is 0 if that holds, 1 if something was altered or does not follow, or if more memory than allowed is needed, and 2 if
+// the file is not a package.
 package main
 
 import (
@@ -135,8 +135,8 @@ func compareDigest(file io.Reader, digest hash.Hash, want string) error {
 const (
 	// programSize is the memory of the process outside the Go runtime, in bytes.
 	programSize = 14 << 20
-	// softShare of the memory of the Go runtime is its soft limit, where it collects garbage continuously. At hardShare the
-	// process exits. The rest is a reserve for allocations between two checks.
+	// softShare of the memory of the Go runtime is its soft limit, where it collects garbage continuously. At hardShare
+	// the process exits. The rest is a reserve for allocations between two checks.
 	softShare = 0.75
 	hardShare = 0.9
 	// guardInterval is the time between two checks of the memory.

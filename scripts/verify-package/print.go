@@ -38,8 +38,8 @@ type printed struct {
 	MoreUnlogged, MoreFindings int
 }
 
-// printResult prints the result. It quotes names, as those in a package may be anything. compared is nil if the log was not
-// read.
+// printResult prints the result. It quotes names, as those in a package may be anything. compared is nil if the log was
+// not read.
 func printResult(out io.Writer, result *audit.Result, o *options, compared *comparison) error {
 	manifest := result.Manifest
 	p := printed{

@@ -32,8 +32,8 @@ func parseBackup(args []string) (action, error) {
 	})(args)
 }
 
-// absolute makes the path of a folder absolute. It is relative to the folder of the caller, even if another process executes
-// the command.
+// absolute makes the path of a folder absolute. It is relative to the folder of the caller, even if another process
+// executes the command.
 func (c caller) absolute(store config.Objects) config.Objects {
 	if store.Path != "" && !filepath.IsAbs(store.Path) {
 		store.Path = filepath.Join(c.folder, store.Path)

@@ -27,14 +27,14 @@ const (
 // errEnded reports a truncated response.
 var errEnded = errors.New("the service ended before the command did")
 
-// exitStatus is the error for the exit status, 0 included, of a command that another process has executed. Its output has
-// been printed.
+// exitStatus is the error for the exit status, 0 included, of a command that another process has executed. Its output
+// has been printed.
 type exitStatus int
 
 func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
-// callRunning sends the command to the process that has the embedded database open. answered is false if there is no such
-// process, or if the database is a server.
+// callRunning sends the command to the process that has the embedded database open. answered is false if there is no
+// such process, or if the database is a server.
 func (c caller) callRunning(ctx context.Context) (answered bool, err error) {
 	file := socketFile(c.environ)
 	if file == "" {
@@ -56,8 +56,8 @@ func (c caller) callRunning(ctx context.Context) (answered bool, err error) {
 	return true, c.printAnswer(ctx, response.Body)
 }
 
-// socketFile returns the path of the socket, "" if the settings name no embedded database. It reads no other settings, as
-// those of the running process are used.
+// socketFile returns the path of the socket, "" if the settings name no embedded database. It reads no other settings,
+// as those of the running process are used.
 func socketFile(environ []string) string {
 	var database config.Database
 	for _, variable := range (config.Sources{Environ: environ}).Environment() {
@@ -71,8 +71,8 @@ func socketFile(environ []string) string {
 	return filepath.Join(database.Path, socketName)
 }
 
-// explainDial returns false if no process listens: the caller may open the stores. If the path is too long for a socket, no
-// process can listen.
+// explainDial returns false if no process listens: the caller may open the stores. If the path is too long for a
+// socket, no process can listen.
 func explainDial(err error) (answered bool, _ error) {
 	for _, absent := range []error{fs.ErrNotExist, syscall.ENOTDIR, syscall.ECONNREFUSED, syscall.EINVAL} {
 		if errors.Is(err, absent) {

@@ -175,8 +175,8 @@ func closeStore(store any) error {
 	return nil
 }
 
-// withoutPasswords hides the passwords of URLs in an error, percent-encoded and decoded. The engines do not quote them, but
-// libraries may.
+// withoutPasswords hides the passwords of URLs in an error, percent-encoded and decoded. The engines do not quote them,
+// but libraries may.
 func withoutPasswords(err error, addresses ...string) error {
 	if err == nil {
 		return nil
@@ -198,8 +198,8 @@ var urlPassword = regexp.MustCompile(`://[^/:]*:([^/]+)@`)
 
 var errSameStore = errors.New("--from and --to name the same store")
 
-// checkPaths refuses two paths of the same store, and a path inside the other: writes to the target would change the source.
-// "" is no path.
+// checkPaths refuses two paths of the same store, and a path inside the other: writes to the target would change the
+// source. "" is no path.
 func checkPaths(from, to string) error {
 	switch {
 	case from == "" || to == "":

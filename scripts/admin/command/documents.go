@@ -23,8 +23,8 @@ type documentCopy struct {
 
 // targetState is the state of a collection in the target.
 type targetState struct {
-	// after is the last id up to which both databases are equal. equal is the number of documents up to it, total the number
-	// of documents of the target that the source has too.
+	// after is the last id up to which both databases are equal. equal is the number of documents up to it, total the
+	// number of documents of the target that the source has too.
 	after        string
 	equal, total int
 	// foreign is the number of documents that the source lacks, differing of those with other content there.
@@ -50,8 +50,8 @@ func (c *documentCopy) run(ctx context.Context) error {
 	return process.EndCopy(ctx, c.to)
 }
 
-// compareAll compares all collections before the first write. It refuses a target with documents that the source lacks or
-// that differ there: a service has used it meanwhile, or it is an unrelated database.
+// compareAll compares all collections before the first write. It refuses a target with documents that the source lacks
+// or that differ there: a service has used it meanwhile, or it is an unrelated database.
 func (c *documentCopy) compareAll(ctx context.Context) ([]targetState, error) {
 	states := make([]targetState, len(c.schemas))
 	var refusals []error
@@ -112,8 +112,8 @@ func sameDocument(a, b *storage.Record) bool {
 	return a.Revision == b.Revision && bytes.Equal(a.Body, b.Body) && maps.Equal(a.Fields, b.Fields)
 }
 
-// copyCollection inserts the documents after the equal part. It never overwrites documents of the target, as an interrupted
-// copy leaves none that differ.
+// copyCollection inserts the documents after the equal part. It never overwrites documents of the target, as an
+// interrupted copy leaves none that differ.
 func (c *documentCopy) copyCollection(ctx context.Context, schema *storage.Schema, found targetState) error {
 	// The pages also have the documents of the target after the equal part. Subtract them.
 	copied, printedAt := found.equal-found.total, time.Now()

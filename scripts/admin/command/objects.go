@@ -15,8 +15,8 @@ import (
 type objectCopy struct {
 	from, to  storage.Objects
 	out, errs io.Writer
-	// kept and unkept count the objects under retention in the source, kept those that are under it in the target too. held
-	// counts the objects on legal hold in the source.
+	// kept and unkept count the objects under retention in the source, kept those that are under it in the target too.
+	// held counts the objects on legal hold in the source.
 	kept, unkept, held int
 }
 
@@ -54,7 +54,7 @@ func (c *objectCopy) refuseForeign(ctx context.Context) error {
 	return nil
 }
 
-// copyMissing copies the objects that the target lacks. It continues after a damaged one, as there may be no intact copy.
+// copyMissing copies the objects that the target lacks. It continues after damaged ones, which may have no intact copy.
 func (c *objectCopy) copyMissing(ctx context.Context) error {
 	copied, printedAt := 0, time.Now()
 	var faults []error

@@ -16,8 +16,8 @@ import (
 	"attestry/process"
 )
 
-// socketName is the name of the socket in the folder of the embedded database. Only the process that has the folder open
-// creates or removes it.
+// socketName is the name of the socket in the folder of the embedded database. Only the process that has the folder
+// open creates or removes it.
 const socketName = "admin.sock"
 
 // Socket executes commands of other processes in this one, which has the embedded database open.
@@ -29,8 +29,8 @@ type Socket struct {
 	commands sync.WaitGroup
 }
 
-// Listen creates the socket in the folder of the embedded database. Until Close, root and the user of this process can send
-// commands to it.
+// Listen creates the socket in the folder of the embedded database. Until Close, root and the user of this process can
+// send commands to it.
 func Listen(p *process.Process) (*Socket, error) {
 	s := &Socket{process: p, file: filepath.Join(p.Settings.Stores.Database.Path, socketName)}
 	listener, err := listen(s.file)
@@ -45,8 +45,8 @@ func Listen(p *process.Process) (*Socket, error) {
 	return s, nil
 }
 
-// listen creates a socket that only the user of the process and root can open. It replaces one of a killed process. It is
-// created in a folder with mode 0700 and renamed, so that it never has a wider mode at its final path.
+// listen creates a socket that only the user of the process and root can open. It replaces one of a killed process. It
+// is created in a folder with mode 0700 and renamed, so that it never has a wider mode at its final path.
 func listen(file string) (net.Listener, error) {
 	folder, err := os.MkdirTemp(filepath.Dir(file), "admin-*") // mode 0700
 	if err != nil {
@@ -78,8 +78,8 @@ func (s *Socket) Close() error {
 	return err
 }
 
-// ServeHTTP executes one command. The form has its arguments, the response is a stream of parts. It cancels the command if
-// the client disconnects.
+// ServeHTTP executes one command. The form has its arguments, the response is a stream of parts. It cancels the command
+// if the client disconnects.
 func (s *Socket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.commands.Add(1)
 	defer s.commands.Done()

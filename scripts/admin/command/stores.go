@@ -21,14 +21,14 @@ type session struct {
 // work is a command on the stores of the service.
 type work func(ctx context.Context, s *session, args []string) error
 
-// withStores returns a parser whose action opens the stores of the service and calls f. If another process has the embedded
-// database open, that process executes the command.
+// withStores returns a parser whose action opens the stores of the service and calls f. If another process has the
+// embedded database open, that process executes the command.
 func withStores(f work) parser { return opened(nil, process.Open, f) }
 
-// withoutRedis is withStores for work that enqueues nothing. It does not connect to Redis, so the setting is not required.
+// withoutRedis is withStores for work that enqueues nothing. It does not connect to Redis, nor require its setting.
 func withoutRedis(f work) parser { return opened(noRedis, process.Open, f) }
 
-// readOnly is withoutRedis for work that writes nothing to the stores.
+// readOnly is withoutRedis for work that writes no documents and no objects.
 func readOnly(f work) parser { return opened(noRedis, process.OpenToRead, f) }
 
 // withTenancy is for work on users, organizations and keys. It needs only the database and its settings.

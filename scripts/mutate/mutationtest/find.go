@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// otherTests are further packages whose tests cover a package, by the longest matching prefix of its path. They run if the
-// package's own tests do not fail.
+// otherTests are further packages whose tests cover a package, by the longest matching prefix of its path. They run if
+// the package's own tests do not fail.
 var otherTests = map[string][]string{
 	"attestry/evidence":             {"./evidence/...", "./app/recording"},
 	"attestry/evidence/audit":       {"./scripts/verify-package", "./tasks/auditpackage"},

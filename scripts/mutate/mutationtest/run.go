@@ -36,8 +36,8 @@ type Options struct {
 	Stories bool
 }
 
-// Run tests alterations in a random order until Count of them have compiled, and prints the result of each. It limits the
-// memory of this process and of those that it starts.
+// Run tests alterations in a random order until Count of them have compiled, and prints the result of each. It limits
+// the memory of this process and of those that it starts.
 func Run(ctx context.Context, o Options) (found, tested int, err error) {
 	tests := tests{ctx: ctx, timeout: o.Timeout, stories: o.Stories}
 	limit := syscall.Rlimit{Cur: maxMemory, Max: maxMemory}

@@ -1,5 +1,5 @@
-// Command gatekeepertest evaluates a rule for an object with the engine of Gatekeeper and a provider of external data, and
-// prints each violation on a line.
+// Command gatekeepertest evaluates a rule for an object with the engine of Gatekeeper and a provider of external data,
+// and prints each violation on a line.
 package main
 
 import (

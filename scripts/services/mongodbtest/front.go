@@ -22,8 +22,8 @@ const (
 	moreToCome = 1 << 1
 )
 
-// front is a proxy that passes one command at a time to the server. FerretDB's commands are not atomic, so concurrent ones
-// would undo each other's updates or crash it.
+// front is a proxy that passes one command at a time to the server. FerretDB's commands are not atomic, so concurrent
+// ones would undo each other's updates or crash it.
 type front struct {
 	socket string // where the server listens
 	logger *slog.Logger

@@ -1,4 +1,4 @@
-// Command ferretdb is a MongoDB-compatible server for tests: FerretDB on SQLite, in a module of its own so that its
+// Command mongodbtest is a MongoDB-compatible server for tests: FerretDB on SQLite, in a module of its own so that its
 // dependencies stay out of ours. FerretDB's own command lacks generated files when built from the module proxy, so this
 // one starts the embeddable package, which sends no telemetry. scripts/services/services.sh builds it, and changes how
 // FerretDB looks up ids.

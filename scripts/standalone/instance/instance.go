@@ -135,8 +135,8 @@ func (i *Instance) open(ctx context.Context, options Options, address string) er
 	return nil
 }
 
-// startRedis starts the embedded Redis and returns its URL. It has a password, as all users of the machine can connect to
-// its port.
+// startRedis starts the embedded Redis and returns its URL. It has a password, as all users of the machine can connect
+// to its port.
 func (i *Instance) startRedis() (string, error) {
 	password := rand.Text()
 	i.Redis = miniredis.NewMiniRedis()
@@ -238,8 +238,8 @@ func (i *Instance) closeRedis() {
 	}
 }
 
-// miniredis makes a new interpreter for each script of asynq, hundreds per second. The 120 KB that gopher-lua reserves for
-// each by default would be most allocations of the process. The scripts are short and not recursive.
+// miniredis makes a new interpreter for each script of asynq, hundreds per second. The 120 KB that gopher-lua reserves
+// for each by default would be most allocations of the process. The scripts are short and not recursive.
 const (
 	scriptValues = 1024
 	scriptCalls  = 64
@@ -247,8 +247,8 @@ const (
 
 func init() { lua.RegistrySize, lua.CallStackSize = scriptValues, scriptCalls }
 
-// KeyFile returns the path of a private key in a directory. If there is none, it creates one that only its owner can read,
-// completely or not at all.
+// KeyFile returns the path of a private key in a directory. If there is none, it creates one that only its owner can
+// read, completely or not at all.
 func KeyFile(directory, name string, newKey func() ([]byte, error)) (string, error) {
 	file := filepath.Join(directory, name)
 	_, err := os.Stat(file)

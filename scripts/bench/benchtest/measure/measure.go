@@ -29,7 +29,7 @@ type Client struct {
 	Beside Operation
 }
 
-// Result is the result of one workload. Some names in JSON differ from those of the fields, as programs may rely on them.
+// Result is the result of one workload. Some names in JSON differ from those of fields: programs may rely on them.
 type Result struct {
 	Name        string  `json:"name"`
 	Clients     int     `json:"clients"`

@@ -71,8 +71,8 @@ func medianBeside(rounds []sample) time.Duration {
 
 func milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
 
-// Percentile returns the smallest of the sorted values that at least p percent do not exceed (nearest rank), or 0 if there
-// are none.
+// Percentile returns the smallest of the sorted values that at least p percent do not exceed (nearest rank), or 0 if
+// there are none.
 func Percentile(sorted []time.Duration, p float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0

@@ -45,7 +45,7 @@ func (o Options) Measure(ctx context.Context, chosen []workload.Workload) ([]mea
 	return measured, nil
 }
 
-// Compare measures workloads with this program and the one of another commit in turns, each with its embedded stores.
+// Compare measures workloads with this program and the one of another commit in turns.
 func (o Options) Compare(ctx context.Context, chosen []workload.Workload, other string) ([]measure.Comparison, error) {
 	var comparisons []measure.Comparison
 	for _, w := range chosen {

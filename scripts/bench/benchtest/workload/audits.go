@@ -20,13 +20,13 @@ const deployedImages = 100
 // quarter is the length of the period of an audit.
 const quarter = 91 * 24 * time.Hour
 
-// seedPopulation adds size deployments to the environment of seedHistory, of the images that run there.
+// seedPopulation adds deployments of the running images to the environment of seedHistory, until it has size.
 func seedPopulation(ctx context.Context, f *fixture, size int) error {
 	return f.populate(ctx, size, func(*snapshot.Deployment, int) {})
 }
 
-// seedChanges is seedPopulation with artifacts that have their own trails and approved pull requests. Each artifact is
-// deployed that many times, far apart.
+// seedChanges is seedPopulation with artifacts that have their own trails and approved pull requests. times is how
+// often each artifact is deployed, far apart.
 func seedChanges(times int) func(context.Context, *fixture, int) error {
 	return func(ctx context.Context, f *fixture, size int) error { return f.seedChanges(ctx, size, times) }
 }
@@ -68,8 +68,8 @@ func (f *fixture) seedChanges(ctx context.Context, size, times int) error {
 	})
 }
 
-// populate adds deployments, changed by set, to the environment of seedHistory, and a period named like the environment with
-// all of them. It writes them to the stores directly, as it would take an hour with the worker.
+// populate adds deployments, changed by set, to the environment of seedHistory, and a period named like the environment
+// with all of them. It writes them to the stores directly, as it would take an hour with the worker.
 func (f *fixture) populate(ctx context.Context, size int, set func(d *snapshot.Deployment, n int)) error {
 	name := f.scope + "-history"
 	environment, err := f.store.Environments.Resolve(ctx, f.org, name)

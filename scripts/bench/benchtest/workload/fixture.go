@@ -50,8 +50,8 @@ type fixture struct {
 	scope string
 }
 
-// openFixture starts the service and the baseline. The service keeps transparency logs if logged is set or the environment
-// of this process has a key.
+// openFixture starts the service and the baseline. The service keeps transparency logs if logged is set or the
+// environment of this process has a key.
 func openFixture(ctx context.Context, engines Engines, directory string, logged bool) (f *fixture, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -22,8 +22,8 @@ func seedHistory(snapshots int) seed {
 	}
 }
 
-// seedEvents creates an environment with many events. Each snapshot replaces all images by new ones, with two events per
-// image.
+// seedEvents creates an environment with many events. Each snapshot replaces all images by new ones, with two events
+// per image.
 func seedEvents(pods, snapshots int) seed {
 	return func(ctx context.Context, f *fixture, _ int) error {
 		return f.createHistory(ctx, pods, snapshots, func(pods []snapshot.Instance, n int) {

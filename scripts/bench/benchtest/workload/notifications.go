@@ -14,8 +14,8 @@ import (
 	api "attestry/scripts/clienttest"
 )
 
-// notifyWebhooks has an action that notifies size webhooks, and hanging ones that never answer, of each trail that a client
-// begins. The baseline calls as many webhooks without storing anything.
+// notifyWebhooks has an action that notifies size webhooks, and hanging ones that never answer, of each trail that a
+// client begins. The baseline calls as many webhooks without storing anything.
 func notifyWebhooks(hanging int) setup {
 	return func(c *client) (service, baseline requests, err error) {
 		if c.receiver, err = newReceiver(); err != nil {

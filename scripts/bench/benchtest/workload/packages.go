@@ -87,8 +87,8 @@ func (f *fixture) attest(ctx context.Context, trail, name string, content []byte
 	}, nil)
 }
 
-// assemble requests the package of a trail, waits for it and deletes it, so that the next request assembles it again. The
-// baseline archives the evidence files.
+// assemble requests the package of a trail, waits for it and deletes it, so that the next request assembles it again.
+// The baseline archives the evidence files.
 func assemble(c *client) (service, baseline requests, err error) {
 	next := c.packageOf(packagedTrail(0), http.MethodPost)
 	next.then = func() error {

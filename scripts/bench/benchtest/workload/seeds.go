@@ -15,8 +15,8 @@ func (f *fixture) scopeOf(trail string) recording.Scope {
 	}
 }
 
-// seedImages reports the images of a cluster and their second versions to two flows: one builds them, each from a commit of
-// one of twenty repositories, and the other one scans them.
+// seedImages reports the images of a cluster and their second versions to two flows: one builds them, each from a
+// commit of one of twenty repositories, and the other one scans them.
 func seedImages(ctx context.Context, f *fixture, pods int) error {
 	return concurrently(pods+replaceable(pods), func(i int) error {
 		version := firstVersion
