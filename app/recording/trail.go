@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"slices"
 
 	"attestry/evidence"
@@ -108,15 +107,15 @@ func (r *Recorder) announceTrail(ctx context.Context, trail *evidence.Trail) err
 	if trail.HasOlderArtifacts() {
 		return r.Generations.Bump(ctx, trail.Org)
 	}
-	where, complete, err := r.Running.Where(ctx, trail.Org, trail.Fingerprints())
+	found, err := r.whereRunning(ctx, trail.Org, trail.Fingerprints(), nil, true)
 	if err != nil {
 		return err
 	}
-	if !complete {
+	if found.all {
 		return r.Generations.Bump(ctx, trail.Org)
 	}
 	batch := &storage.Batch{}
-	r.Generations.BumpEnvironmentsIn(batch, trail.Org, storage.Distinct(slices.Concat(slices.Collect(maps.Values(where))...)))
+	r.Generations.BumpEnvironmentsIn(batch, trail.Org, found.environments)
 	return batch.Write(ctx, r.docs)
 }
 

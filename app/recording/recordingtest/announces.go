@@ -63,6 +63,17 @@ func testRecorderAnnounces(t *testing.T, engine storagetest.DocumentsEngine, kil
 			}
 		})
 	}
+	t.Run("template, and a child of an artifact runs", func(t *testing.T) {
+		s := running(t, docs, printD)
+		first, second := family, retemplate
+		first.At, second.At = 40, 41
+		s.do(t, first)
+		s.changed(t)
+		s.do(t, second)
+		if !s.changed(t) {
+			t.Error("the generation has not changed")
+		}
+	})
 	if !killed {
 		return
 	}
