@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -93,8 +94,11 @@ func OpenWith(ctx context.Context, settings config.Settings, log *slog.Logger, c
 }
 
 // OpenToRead opens the stores for a process that stores no facts. It writes no documents: neither their form nor, if
-// there is no log key, that facts are not logged.
+// there is no log key, that facts are not logged. It fails if there is no embedded database, instead of making an empty one.
 func OpenToRead(ctx context.Context, settings config.Settings, log *slog.Logger) (*Process, error) {
+	if database := settings.Stores.Database; database.Engine != config.MongoDB && !HasDatabase(database) {
+		return nil, fmt.Errorf("there is no database at %s", database.Path)
+	}
 	return open(ctx, settings, log, time.Now, nil, true)
 }
 

@@ -2,6 +2,8 @@ package command
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -156,5 +158,20 @@ func TestRunningServiceMakesBackupsInTheFolderOfTheCaller(t *testing.T) {
 	status = Run(t.Context(), []string{"restore", filepath.Join(folder, "made")}, emptySite(t, s), &out, &errs)
 	if status != succeeded || !strings.Contains(out.String(), "restored the backup 20") {
 		t.Errorf("status %d: %s%s", status, out.String(), errs.String())
+	}
+}
+
+func TestVerifyAndBackupNeedADatabase(t *testing.T) {
+	s := withLog(t)
+	absent := filepath.Join(t.TempDir(), "absent")
+	for _, args := range [][]string{{"verify"}, {"backup", filepath.Join(t.TempDir(), "x")}} {
+		var out, errs strings.Builder
+		status := Run(t.Context(), args, append(slices.Clone(s.environ[:3]), "ATTESTRY_DATABASE_URL=pebble://"+absent), &out, &errs)
+		if status != failed || !strings.Contains(errs.String(), "there is no database at "+absent) {
+			t.Errorf("%v: status %d: %s%s", args, status, out.String(), errs.String())
+		}
+		if _, err := os.Stat(absent); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%v: %v", args, err)
+		}
 	}
 }
