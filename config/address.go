@@ -31,7 +31,7 @@ func (a *Address) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// URL returns the URL of the address for a browser on the same machine.
+// URL returns the URL of the address for clients on the same machine.
 func (a Address) URL() BaseURL {
 	host, port, err := net.SplitHostPort(string(a))
 	if err != nil {

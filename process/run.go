@@ -164,17 +164,13 @@ func (p *Process) ServeMonitor() (*http.Server, error) {
 }
 
 func healthcheck(ctx context.Context, settings config.Settings) error {
-	address := string(settings.Process.MonitorListen)
+	address := settings.Process.MonitorListen
 	if address == "" {
 		return errors.New("the monitoring port is off")
 	}
-	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(ctx, monitorTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort("127.0.0.1", port)+"/healthz", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, string(address.URL())+"/healthz", nil)
 	if err != nil {
 		return err
 	}
