@@ -13,9 +13,6 @@ import (
 // first command of the worker that processes its start, before the second, and so on. The snapshot of the next report
 // has the fact, whether or not the worker has read it.
 func TestFactsRecordedWhileAnArtifactStartsAreInTheNextSnapshot(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes long")
-	}
 	for what, d := range map[string]operation{
 		"a starting artifact is reported":              {Kind: "build", Flow: "build", Trail: "t1", Slot: "web", Commit: "c1", Repo: "r1"},
 		"a starting artifact is attested":              {Kind: "attest", Flow: "scan", Trail: "t1", Attestation: "y"},

@@ -322,9 +322,6 @@ var errKilled = errors.New("the process was killed")
 // TestLogicalSnapshotsSurviveAWorkerKilledAtAnyWrite fails all commands of a worker before or after a write, and lets
 // another worker continue.
 func TestLogicalSnapshotsSurviveAWorkerKilledAtAnyWrite(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes long")
-	}
 	killed, shared := true, newScene(t, nil)
 	worker := shared.watcher(t)
 	for write := 1; killed; write++ {
@@ -411,9 +408,6 @@ func TestLogicalSnapshotsAreConsistentAfterAWorkerWasPaused(t *testing.T) {
 // TestLogicalSnapshotsAreConsistentAfterChangesBetweenCommands changes the membership, or has another member make a
 // snapshot, before each command of a worker.
 func TestLogicalSnapshotsAreConsistentAfterChangesBetweenCommands(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes long")
-	}
 	for what, event := range map[string]func(t *testing.T, one, two *scene, all, other string) error{
 		"the member joins another": func(_ *testing.T, one, two *scene, _, other string) error {
 			return one.include(other, two.env, one.env)

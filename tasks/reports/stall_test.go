@@ -11,9 +11,6 @@ import (
 // TestPausedWorkerDoesNotUndoLaterSnapshots pauses a worker before each of its writes, lets another one take over the
 // lease and make later snapshots, in which artifacts start and exit, and then lets the first one continue.
 func TestPausedWorkerDoesNotUndoLaterSnapshots(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes long")
-	}
 	paused := true
 	for write := int64(1); paused; write++ {
 		if write > 100 {
