@@ -1,0 +1,33 @@
+package apptest
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"attestry/app"
+	"attestry/storage"
+	"attestry/storage/storagetest"
+)
+
+// ChangesFail makes changes of an empty store in turn. It repeats that with one command that fails, for each of their
+// commands, of which there must be at least least. A change of which a command fails must return an error.
+func ChangesFail(t *testing.T, least int, changes ...func(s *app.Store) error) {
+	t.Helper()
+	var objects storage.Objects
+	open := func() storage.Documents {
+		f := NewFixture(t)
+		objects = f.Objs
+		return f.Db
+	}
+	storagetest.EachFailure(t, least, open, func(docs storage.Documents) error {
+		s := app.NewStore(docs, objects, time.Now, slog.New(slog.DiscardHandler))
+		defer s.Tenancy.Close()
+		for _, change := range changes {
+			if err := change(s); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
