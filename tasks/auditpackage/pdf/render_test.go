@@ -135,7 +135,7 @@ func TestColumnsFillThePage(t *testing.T) {
 
 func TestReportHasTheExpectedTexts(t *testing.T) {
 	for name, wanted := range map[string][]string{
-		"compliant": {"COMPLIANT", "All that the template requires was reported", "242 tests passed, 3 skipped",
+		"compliant": {"COMPLIANT", "Commits that artifacts were built from", "All that the template requires was reported", "242 tests passed, 3 skipped",
 			"grace (APPROVED)", digest(1), digest(1002), "SHA256SUMS cdab8c75b9187834…", "No verdict was overridden.", "Control SDLC-07: Releases",
 			"percent: 87.5", "files: list of 2 items", "sha256sum -c SHA256SUMS", "Page 1 of "},
 		"overridden":    {"1 verdict that counts is an override", "overridden", "does not count now", "The scanner reports a copy of zlib", "Release 7: payments-api", "For environment production-eu"},
