@@ -110,6 +110,28 @@ func TestPackageProvesThatItsFactsAreInTheLog(t *testing.T) {
 	}
 }
 
+func TestShownFactsWithoutAProofAreFound(t *testing.T) {
+	s := withLog(t)
+	s.deliver()
+	s.sequence()
+	members := s.packageOf(s.ofTrail("1"))
+	for kind, shownIn := range map[string]string{
+		"policy": "policies/", "attestation": "attestations/", "artifact": "artifacts/", "template": "templates/", "attestation_type": "attestation-types/",
+	} {
+		t.Run(kind, func(t *testing.T) {
+			result := s.prove(forge(t, members, func(path, content string) string {
+				if strings.HasPrefix(path, "log/facts/"+kind+"/") {
+					return ""
+				}
+				return content
+			}))
+			if !slices.ContainsFunc(result.Findings, func(f audit.Finding) bool { return strings.HasPrefix(f.Member, shownIn) }) {
+				t.Errorf("the findings are %v", result.Findings)
+			}
+		})
+	}
+}
+
 func TestSameFactsMakeTheSameProofs(t *testing.T) {
 	s := withLog(t)
 	s.deliver()
