@@ -17,6 +17,7 @@ import (
 	"attestry/evidence/framework"
 	"attestry/evidence/period"
 	"attestry/storage/governance"
+	"attestry/storage/logs"
 	"attestry/storage/spool"
 	"attestry/tasks"
 	"attestry/tasks/auditpackage/pdf"
@@ -30,10 +31,13 @@ type bundle struct {
 	sample   population.Sample
 	// frameworks are the latest of the organization, without their content.
 	frameworks []governance.Framework
+	// log is the organization's, and begin and end are its checkpoints at the bounds of the period, zero without one.
+	log        logs.Log
+	begin, end logs.Checkpoint
 	reader     *population.Reader
 }
 
-// loadBundle reads the period and draws the sample.
+// loadBundle reads the period and the log, and draws the sample.
 func loadBundle(ctx context.Context, store *app.Store, assembly *audit.Assembly) (*bundle, error) {
 	b := &bundle{assembly: assembly, reader: population.NewReader(store, batchBytes)}
 	var err error
@@ -41,6 +45,12 @@ func loadBundle(ctx context.Context, store *app.Store, assembly *audit.Assembly)
 		return nil, err
 	}
 	if b.frameworks, err = store.Frameworks.List(ctx, assembly.Org); err != nil {
+		return nil, err
+	}
+	if b.log, err = logOf(ctx, store, assembly.Org); err != nil {
+		return nil, err
+	}
+	if b.begin, b.end, err = b.reader.Checkpoints(ctx, &b.period, b.period.To); err != nil {
 		return nil, err
 	}
 	b.sample, err = b.reader.Draw(ctx, &b.period, *assembly.Draw)
@@ -66,14 +76,6 @@ func (b *bundle) state(ctx context.Context, store *app.Store) (string, error) {
 	for i := range trails {
 		changed[trails[i].Key()] = trails[i].EvaluatedAt
 	}
-	log, err := logOf(ctx, store, b.assembly.Org)
-	if err != nil {
-		return "", err
-	}
-	begin, end, err := b.reader.Checkpoints(ctx, &b.period, b.period.To)
-	if err != nil {
-		return "", err
-	}
 	return audit.Sum(struct {
 		Schema     int
 		OrgName    string
@@ -84,7 +86,7 @@ func (b *bundle) state(ctx context.Context, store *app.Store) (string, error) {
 		Log        []string
 	}{
 		audit.SchemaVersion, b.assembly.OrgName, b.period, b.sample, changed, b.frameworks,
-		append([]string{log.Origin, begin.Note, end.Note}, log.Verifiers...),
+		append([]string{b.log.Origin, b.begin.Note, b.end.Note}, b.log.Verifiers...),
 	})
 }
 
@@ -180,7 +182,7 @@ func (b *bundle) write(ctx context.Context, w io.Writer) error {
 	if err := out.addAll(rest); err != nil {
 		return err
 	}
-	if err := b.writeChecksums(ctx, out); err != nil {
+	if err := b.writeChecksums(out); err != nil {
 		return err
 	}
 	return out.close()
@@ -189,12 +191,9 @@ func (b *bundle) write(ctx context.Context, w io.Writer) error {
 func (b *bundle) document(ctx context.Context) (document audit.PeriodDocument, err error) {
 	document = audit.PeriodDocument{
 		SchemaVersion: audit.SchemaVersion, Generator: b.Generator, Organization: b.assembly.OrgName, Period: b.period,
+		LogBegin: b.begin.Note, LogEnd: b.end.Note,
 	}
-	if document.Environments, err = environmentNames(ctx, b.store, b.period.Org, b.period.Environments); err != nil {
-		return document, err
-	}
-	begin, end, err := b.reader.Checkpoints(ctx, &b.period, b.period.To)
-	document.LogBegin, document.LogEnd = begin.Note, end.Note
+	document.Environments, err = environmentNames(ctx, b.store, b.period.Org, b.period.Environments)
 	return document, err
 }
 
@@ -271,16 +270,15 @@ func (b *bundle) writePackage(ctx context.Context, out *archive, path, key strin
 }
 
 // writeChecksums writes the checksums of all members, and signs them if the organization has a log.
-func (b *bundle) writeChecksums(ctx context.Context, out *archive) error {
+func (b *bundle) writeChecksums(out *archive) error {
 	sums := audit.Checksums(out.members)
 	if err := out.add(audit.ChecksumsPath, b.period.To, sums); err != nil {
 		return err
 	}
-	log, err := logOf(ctx, b.store, b.assembly.Org)
-	if err != nil || len(b.LogKeys) == 0 || log.Origin == "" {
-		return err
+	if len(b.LogKeys) == 0 || b.log.Origin == "" {
+		return nil
 	}
-	text, err := b.LogKeys.SignText(log.Origin, audit.Statement(log.Origin, []audit.Member{audit.NewMember(audit.ChecksumsPath, sums)}))
+	text, err := b.LogKeys.SignText(b.log.Origin, audit.Statement(b.log.Origin, []audit.Member{audit.NewMember(audit.ChecksumsPath, sums)}))
 	if err != nil {
 		return err
 	}
