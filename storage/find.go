@@ -79,15 +79,15 @@ func countMatching[T any](ctx context.Context, collection Collection[T], query Q
 		return collection.Count(ctx, query)
 	}
 	query.Limit = MaxMany
-	for total := int64(0); total < MaxCount; {
+	total := int64(0)
+	for {
 		found, next, err := collection.FindFields(ctx, query)
-		total += int64(len(found))
-		if err != nil || next == "" {
-			return min(total, MaxCount), err
+		total = min(total+int64(len(found)), MaxCount)
+		if err != nil || next == "" || total == MaxCount {
+			return total, err
 		}
 		query.After = next
 	}
-	return MaxCount, nil
 }
 
 // ForEach calls yield for everything that a query finds.
