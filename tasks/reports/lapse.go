@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"attestry/evidence"
+	"attestry/storage"
 )
 
 // lapse requests the evaluation of environments in which artifacts run whose permission has expired
@@ -18,6 +19,9 @@ func (s *Sweeper) lapse(ctx context.Context) error {
 	for _, one := range expired {
 		if err := s.lapseOne(ctx, one); err != nil {
 			failures = append(failures, err)
+			if ctx.Err() != nil || errors.Is(err, storage.ErrOutage) {
+				break
+			}
 			continue
 		}
 		s.log.Info("an artifact is not permitted any more", "org", one.Org, "environment", one.Environment, "fingerprint", one.Fingerprint)

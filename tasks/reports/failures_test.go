@@ -1,0 +1,142 @@
+package reports_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"attestry/evidence"
+	"attestry/evidence/job"
+	"attestry/evidence/snapshot"
+	"attestry/storage"
+	"attestry/storage/environments"
+	"attestry/storage/storagetest"
+	"attestry/tasks/relay"
+	"attestry/tasks/reports"
+)
+
+var errFault = errors.New("a fault of a test")
+
+// brokenQueue is a fake queue that accepts no task.
+type brokenQueue struct{ recordingQueue }
+
+func (*brokenQueue) Enqueue(context.Context, job.Ref, int64) error { return errFault }
+
+// expired stores a permission in an environment that ended at a time in Unix seconds.
+func (s *scene) expired(t *testing.T, environment string, at float64) {
+	t.Helper()
+	_, err := s.store.Allowlist.Put(t.Context(), evidence.Allowance{ID: evidence.NewID(), Org: "org", Environment: environment, Fingerprint: fingerprint("a"), ExpiresAt: at})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPermissionsLapseDespiteOtherFailures(t *testing.T) {
+	for name, c := range map[string]struct {
+		queue    relay.Queues
+		orphaned bool // another permission, which ended before, is for an environment that is lost
+		left     int
+	}{
+		"the queue accepts no report": {queue: &brokenQueue{}},
+		"an environment is lost":      {queue: &recordingQueue{}, orphaned: true, left: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, nil)
+			if c.orphaned {
+				s.expired(t, "lost", 1)
+				if err := s.store.Running.Start(t.Context(), []environments.Running{{Org: "org", Environment: "lost", Fingerprint: fingerprint("a"), Since: 1}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.expired(t, s.env, 2)
+			s.accept(t, running("a"))
+			s.clock.Advance(minute)
+			if err := reports.NewSweeper(s.store, c.queue, s.clock.Now, quiet()).Sweep(t.Context()); err == nil {
+				t.Error("the sweep does not fail")
+			}
+			left, err := s.store.Allowlist.Expired(t.Context(), evidence.Seconds(s.clock.Now()))
+			if err != nil || len(left) != c.left {
+				t.Errorf("%d permissions have not lapsed, %v", len(left), err)
+			}
+		})
+	}
+}
+
+func TestPermissionsWaitForTheEndOfAnOutage(t *testing.T) {
+	attempts := 0
+	s := newScene(t, func(docs storage.Documents) storage.Documents {
+		return &storagetest.Interceptor{Documents: docs, Around: func(command storagetest.Command, run func() error) error {
+			if len(command.Writes) > 0 && command.Writes[0].Schema == storage.GenerationSchema {
+				attempts++
+				return storage.Outage(storage.Database, errFault)
+			}
+			return run()
+		}}
+	})
+	s.expired(t, s.env, 1)
+	s.expired(t, "other", 2)
+	err := reports.NewSweeper(s.store, &recordingQueue{}, s.clock.Now, quiet()).Sweep(t.Context())
+	if !errors.Is(err, storage.ErrOutage) || attempts != 1 {
+		t.Errorf("%d attempts: %v", attempts, err)
+	}
+}
+
+// publisher is a fake that counts changes.
+type publisher struct{ changes int }
+
+func (p *publisher) PublishChange(context.Context, string) { p.changes++ }
+
+func TestProcessedReportsArePublishedIfALaterOneFails(t *testing.T) {
+	snapshots := 0
+	s := newScene(t, func(docs storage.Documents) storage.Documents {
+		return &storagetest.Interceptor{Documents: docs, Around: func(command storagetest.Command, run func() error) error {
+			for _, write := range command.Writes {
+				if write.Schema.Name == "snapshots" && write.Kind == storage.WriteInsert {
+					if snapshots++; snapshots == 2 {
+						return errFault
+					}
+				}
+			}
+			return run()
+		}}
+	})
+	s.accept(t, running("a"))
+	s.accept(t, running("b"))
+	published := &publisher{}
+	err := reports.NewProcessor(s.store, published, s.clock.Now, quiet(), func(string) {}).Drain(t.Context(), s.env)
+	if !errors.Is(err, errFault) || published.changes != 1 || s.head(t).Processed != 1 {
+		t.Errorf("%d changes are published, head %+v: %v", published.changes, s.head(t), err)
+	}
+}
+
+func TestParkedReportIsCountedOnce(t *testing.T) {
+	parking, failed := false, false
+	s := newScene(t, func(docs storage.Documents) storage.Documents {
+		return &storagetest.Interceptor{Documents: docs, Around: func(command storagetest.Command, run func() error) error {
+			for _, write := range command.Writes {
+				parking = parking || write.Schema.Name == "reports" && write.Kind == storage.WritePut
+				if parking && !failed && write.Schema.Name == "heads" {
+					failed = true
+					return errFault
+				}
+			}
+			return run()
+		}}
+	})
+	s.accept(t, running("a"))
+	_, err := s.store.Heads.Update(t.Context(), s.env, func(head *snapshot.Head) error {
+		head.Attempt = snapshot.Attempt{Arrival: 1, Count: 100}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	parked := 0
+	processor := reports.NewProcessor(s.store, silent{}, s.clock.Now, quiet(), func(string) { parked++ })
+	if err := processor.Drain(t.Context(), s.env); !errors.Is(err, errFault) || parked != 0 {
+		t.Errorf("%d reports are counted as parked: %v", parked, err)
+	}
+	if err := processor.Drain(t.Context(), s.env); err != nil || parked != 1 {
+		t.Errorf("%d reports are counted as parked: %v", parked, err)
+	}
+}
