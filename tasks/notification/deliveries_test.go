@@ -413,31 +413,23 @@ func TestDeliveryWhoseAttemptsPanicFails(t *testing.T) {
 	}
 }
 
-// panicking is an engine that panics when deliveries are written.
-type panicking struct{ storage.Documents }
-
-func (p panicking) Write(ctx context.Context, writes ...storage.Write) error {
-	if writes[0].Schema.Name == "deliveries" {
-		panic("poison")
-	}
-	return p.Documents.Write(ctx, writes...)
-}
-
-// stalled stores no delivery before the context ends.
-type stalled struct{ storage.Documents }
-
-func (s stalled) Write(ctx context.Context, writes ...storage.Write) error {
-	if writes[0].Schema.Name == "deliveries" {
-		<-ctx.Done()
-		return ctx.Err()
-	}
-	return s.Documents.Write(ctx, writes...)
+// insteadOfDeliveries returns an engine that calls fault instead of writing deliveries.
+func insteadOfDeliveries(docs storage.Documents, fault func(ctx context.Context) error) storage.Documents {
+	return &storagetest.Interceptor{Documents: docs, Around: func(command storagetest.Command, run func() error) error {
+		if len(command.Writes) > 0 && command.Writes[0].Schema.Name == "deliveries" {
+			return fault(command.Ctx)
+		}
+		return run()
+	}}
 }
 
 func TestFanOutThatTimesOutCountsAsAnAttempt(t *testing.T) {
 	s := newScene(t)
 	number := s.started(webhook("a"))
-	s.start(stalled{s.docs}, nil)
+	s.start(insteadOfDeliveries(s.docs, func(ctx context.Context) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}), nil)
 	s.must(s.relay.Relay(t.Context()))
 	task := s.queue.fanouts[0]
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -453,7 +445,7 @@ func TestFanOutThatTimesOutCountsAsAnAttempt(t *testing.T) {
 func TestEventWhoseFanOutPanicsIsParkedAfterADay(t *testing.T) {
 	s := newScene(t)
 	number := s.started(webhook("a"))
-	s.start(panicking{s.docs}, nil)
+	s.start(insteadOfDeliveries(s.docs, func(context.Context) error { panic("poison") }), nil)
 	s.must(s.relay.Relay(t.Context()))
 	task := s.queue.fanouts[0]
 	if err := s.fanout.Tell(t.Context(), task.event, number); !errors.Is(err, goroutine.ErrPanicked) {
