@@ -2,12 +2,17 @@ package pdf
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"attestry/evidence"
+	"attestry/evidence/audit"
+	"attestry/evidence/control"
 )
 
 // layOut lays out a document without writing it.
@@ -164,5 +169,26 @@ func TestReportsAreBounded(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("the report lacks %q", want)
 		}
+	}
+}
+
+func TestArtifactsThatWereReportedTwiceAreListedOnceForTheirCommit(t *testing.T) {
+	d := documents["compliant"]()
+	d.Artifacts = append(d.Artifacts, d.Artifacts[0])
+	name := d.Artifacts[0].Name
+	if text := textOf(layOut(d)); !strings.Contains(text, name) || strings.Contains(text, name+", "+name) {
+		t.Error("the commit lists the artifact twice")
+	}
+}
+
+func TestOmittedControlsAreCountedWithTheirDecisions(t *testing.T) {
+	d := documents["empty"]()
+	for i := range maxOthers + 2 {
+		identifier := fmt.Sprint("C-", i)
+		d.Controls = append(d.Controls, audit.ControlDocument{Control: control.Control{Identifier: identifier, Version: 1}})
+		d.Attestations = append(d.Attestations, Attestation{Attestation: evidence.Attestation{ID: identifier, Name: "go", Type: "system:decision", Control: identifier}})
+	}
+	if text := textOf(layOut(d)); !strings.Contains(text, "This report leaves out 4 rows. ") {
+		t.Error("the report does not say that two controls and their decisions are left out")
 	}
 }
