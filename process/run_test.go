@@ -287,3 +287,14 @@ func TestHealthcheckFailsWithoutAMonitoringPort(t *testing.T) {
 		t.Errorf("it says %s", tr.errs)
 	}
 }
+
+func TestHealthcheckAsksWhereTheMonitoringPortListens(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.2:0")
+	if err != nil {
+		t.Skip(err) // only Linux has all addresses of the loopback network
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}
+	go server.Serve(listener)
+	t.Cleanup(func() { server.Close() })
+	newTrial(t, "ATTESTRY_MONITOR_LISTEN="+listener.Addr().String()).expect(t, t.Context(), 0, "healthcheck")
+}

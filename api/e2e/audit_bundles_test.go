@@ -287,6 +287,19 @@ func TestBundleIsValidAlthoughEvidenceIsRecordedWhileItIsAssembled(t *testing.T)
 	}
 }
 
+// The one worker that assembles the bundle also assembles the packages in it, when the log covers their facts.
+func TestBundleWaitsUntilTheLogCoversItsTrails(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{settings: []string{logKeyFile(t)}})
+	from, to := s.runQuarter()
+	s.createAudit(`"prod","canary"`, from, to)
+	s.awaitLogged(s.org)
+	s.pullRequests("emergency", pull{author: "ada", commits: []string{"ada 10"}, approvals: []string{"grace APPROVED 20"}})
+	if _, err := os.Stat(filepath.Join(unpack(t, s.bundle("size=10&seed=1")), audit.SignaturePath)); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestBundleIsAssembledAgainWhenTheLogBegins(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{})
