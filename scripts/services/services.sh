@@ -141,7 +141,7 @@ prepare_npm() {
     rm -rf "${cache:?}/$1"
     mkdir -p "$cache/$1"
     cp "$folder"/* "$cache/$1/"
-    npm --prefix "$cache/$1" ci --silent --no-audit --no-fund
+    npm --prefix "$cache/$1" ci --loglevel error --no-audit --no-fund >/dev/null
     printf '%s\n' "$sum" >"$cache/$1.sum"
 }
 
