@@ -242,8 +242,8 @@ func TestNothingIsSignedWithoutAKey(t *testing.T) {
 	s.wantError(http.StatusNotFound, noSigningKey, http.MethodGet, "/signing-key", "")
 }
 
-// verifyBundle runs a verifier and returns whether it accepts a bundle, and its output. The folder contains the public
-// key as public.pem. payload is the payload that was signed.
+// verifyBundle runs a verifier and returns whether it accepts a bundle, and its output. The folder contains a PEM file
+// of the public key. payload is the payload that was signed.
 type verifyBundle func(t *testing.T, folder, bundle, payload string) (accepted bool, output string)
 
 // TestSigstoreVerifiesVerdicts verifies a bundle and altered copies of it with sigstore's verifier for Node.js.
