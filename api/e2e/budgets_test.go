@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"reflect"
 	"runtime"
+	"runtime/debug"
 	"runtime/metrics"
 	"strings"
 	"sync"
@@ -279,13 +280,21 @@ func largeReport(size int) []byte {
 	return []byte(body.String())
 }
 
-// sendReport sends a report as a snapshotter. It may be called from any goroutine.
-func (s *service) sendReport(environment string, body []byte) (status int, retryAfter string, err error) {
+// sendReport sends spaces and then a report, as a snapshotter. It may be called from any goroutine.
+func (s *service) sendReport(environment string, spaces int, report []byte) (status int, retryAfter string, err error) {
 	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodPut,
-		s.URL+"/api/v2/environments/"+s.org+"/"+environment+"/report/K8S", bytes.NewReader(body))
+		s.URL+"/api/v2/environments/"+s.org+"/"+environment+"/report/K8S", nil)
 	if err != nil {
 		return 0, "", err
 	}
+	// All senders read the same report: copies would count as memory of the service.
+	request.GetBody = func() (io.ReadCloser, error) {
+		return io.NopCloser(io.MultiReader(strings.NewReader(strings.Repeat(" ", spaces)), bytes.NewReader(report))), nil
+	}
+	if request.Body, err = request.GetBody(); err != nil {
+		return 0, "", err
+	}
+	request.ContentLength = int64(spaces + len(report))
 	request.Header.Set("Authorization", "Bearer "+snapshotterKey)
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
@@ -300,8 +309,10 @@ func TestConcurrentLargeReportsAreAllAnsweredWithinTheBudget(t *testing.T) {
 	s := start(t, options{memoryBudget: 64})
 	defer http.DefaultClient.CloseIdleConnections()
 	s.createEnvironment("prod", evidence.K8S)
-	body := largeReport(1_500_000)
+	body := largeReport(4_000_000)
 	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/prod/report/K8S", body)
+	// With less garbage, requests must help the collector before they may allocate much during a measurement.
+	defer debug.SetGCPercent(debug.SetGCPercent(10))
 	before := liveHeap()
 	var mu sync.Mutex
 	counts := map[int]int{}
@@ -309,8 +320,7 @@ func TestConcurrentLargeReportsAreAllAnsweredWithinTheBudget(t *testing.T) {
 	for i := range 64 {
 		senders.Go(func() {
 			// The bytes of each report differ, so that each is decoded.
-			other := append(bytes.Repeat([]byte(" "), i+1), body...)
-			status, after, err := s.sendReport("prod", other)
+			status, after, err := s.sendReport("prod", i+1, body)
 			mu.Lock()
 			defer mu.Unlock()
 			counts[status]++
@@ -319,6 +329,19 @@ func TestConcurrentLargeReportsAreAllAnsweredWithinTheBudget(t *testing.T) {
 			}
 		})
 	}
+	answered, measured := make(chan struct{}), make(chan int64)
+	go func() {
+		most := int64(0)
+		for waiting := true; waiting; {
+			most = max(most, liveHeap()-before)
+			select {
+			case <-answered:
+				waiting = false
+			default:
+			}
+		}
+		measured <- most
+	}()
 	for _, path := range []string{"/ready", "/api/v2/environments/" + s.org + "/prod"} {
 		t.Run(s.caseName(path), func(t *testing.T) {
 			s := s.in(t)
@@ -327,25 +350,14 @@ func TestConcurrentLargeReportsAreAllAnsweredWithinTheBudget(t *testing.T) {
 			}
 		})
 	}
-	answered := make(chan struct{})
-	go func() {
-		senders.Wait()
-		close(answered)
-	}()
-	most := int64(0)
-	for waiting := true; waiting; {
-		most = max(most, liveHeap()-before)
-		select {
-		case <-answered:
-			waiting = false
-		default:
-		}
-	}
+	senders.Wait()
+	close(answered)
+	most := <-measured
 	t.Logf("answers %v, at most %d MiB of heap more", counts, most>>20)
 	if counts[http.StatusOK]+counts[http.StatusServiceUnavailable] != 64 || counts[http.StatusOK] == 0 || counts[http.StatusServiceUnavailable] == 0 {
 		t.Errorf("answers %v", counts)
 	}
-	// Without a budget it is more than 200 MiB. Allocations during the measurement are counted too.
+	// Without a budget it is more than 300 MiB. Allocations during the measurement are counted too.
 	if most > 128*mebibyte {
 		t.Errorf("%d MiB of heap on a budget of 64", most>>20)
 	}
@@ -362,7 +374,7 @@ func TestWaitingReportUsesNoMemory(t *testing.T) {
 	before := liveHeap()
 	ended := make(chan int, 1)
 	go func() {
-		status, _, err := s.sendReport("prod", body)
+		status, _, err := s.sendReport("prod", 0, body)
 		if err != nil {
 			t.Error(err)
 		}
