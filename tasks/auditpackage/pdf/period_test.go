@@ -44,6 +44,26 @@ func quarter() *PeriodDocument {
 	return d
 }
 
+func emptyPeriod() *PeriodDocument {
+	d := quarter()
+	d.Totals, d.Sample, d.Assessments, d.LogEnd = population.Totals{}, population.Sample{}, nil, ""
+	return d
+}
+
+func longPeriod() *PeriodDocument {
+	long := quarter()
+	long.Period.Name, long.Sample.Seed = strings.Repeat("n", 255), strings.Repeat("seed\n", 1000)
+	for i := range 300 {
+		long.Environments[fmt.Sprint("x", i)] = strings.Repeat("ع", 200)
+		long.Assessments[0].Requirements = append(long.Assessments[0].Requirements, population.AssessedRequirement{ID: strings.Repeat("i", 300), Title: strings.Repeat("word ", 60)})
+		long.Sample.Rows = append(long.Sample.Rows, long.Sample.Rows...)[:min(2*len(long.Sample.Rows), 1000)]
+	}
+	return long
+}
+
+// periods are the fixtures by name.
+var periods = map[string]func() *PeriodDocument{"a quarter": quarter, "an empty quarter": emptyPeriod, "a long quarter": longPeriod}
+
 // textsOf returns the text of each page of a report of a period, line by line.
 func textsOf(d *PeriodDocument) (pages []string) {
 	r := &periodReport{PeriodDocument: d}
@@ -74,9 +94,7 @@ func TestPeriodsAreSummedUpOnTheFirstPage(t *testing.T) {
 }
 
 func TestAnEmptyPeriodIsReportedInWords(t *testing.T) {
-	d := quarter()
-	d.Totals, d.Sample, d.Assessments, d.LogEnd = population.Totals{}, population.Sample{}, nil, ""
-	page := textsOf(d)[0]
+	page := textsOf(emptyPeriod())[0]
 	for _, want := range []string{"0 deployments", "Nothing that this report looks for was found.", "unknown", "no checkpoint covers the period"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the first page lacks %q: %s", want, page)
@@ -86,15 +104,9 @@ func TestAnEmptyPeriodIsReportedInWords(t *testing.T) {
 
 // TestReportsOfPeriodsAreRendered writes the reports into the folder ATTESTRY_TEST_PDF, if that is set, for inspection.
 func TestReportsOfPeriodsAreRendered(t *testing.T) {
-	long := quarter()
-	long.Period.Name, long.Sample.Seed = strings.Repeat("n", 255), strings.Repeat("seed\n", 1000)
-	for i := range 300 {
-		long.Environments[fmt.Sprint("x", i)] = strings.Repeat("ع", 200)
-		long.Assessments[0].Requirements = append(long.Assessments[0].Requirements, population.AssessedRequirement{ID: strings.Repeat("i", 300), Title: strings.Repeat("word ", 60)})
-		long.Sample.Rows = append(long.Sample.Rows, long.Sample.Rows...)[:min(2*len(long.Sample.Rows), 1000)]
-	}
-	for name, d := range map[string]*PeriodDocument{"a quarter": quarter(), "a long one": long} {
+	for name, document := range periods {
 		t.Run(name, func(t *testing.T) {
+			d := document()
 			file, err := RenderPeriod(d)
 			if err != nil || !bytes.HasPrefix(file, []byte("%PDF-")) {
 				t.Fatalf("%d bytes, %v", len(file), err)
