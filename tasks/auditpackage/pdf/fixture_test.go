@@ -259,4 +259,5 @@ var documents = map[string]func() *Document{
 	"empty":         emptyTrail,
 	"zero":          func() *Document { return &Document{} },
 	"100 artifacts": manyArtifacts,
+	"many details":  manyDetails,
 }

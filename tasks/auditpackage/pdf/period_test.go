@@ -44,6 +44,26 @@ func quarter() *PeriodDocument {
 	return d
 }
 
+// detailedPeriod has what the others lack: rarer findings and states.
+func detailedPeriod() *PeriodDocument {
+	d := quarter()
+	d.Totals.Restore = population.Durations{Known: 1, Median: new(61.0), P90: new(61.0)}
+	for i, one := range worrying {
+		d.Totals.By[one.finding] = i + 1
+	}
+	for i, kind := range []string{"restart", "not_judged", "not_recorded", "allow_listed", "incident"} {
+		d.Totals.By[kind] = 100 + i
+	}
+	d.Assessments[0].Requirements = append(d.Assessments[0].Requirements, population.AssessedRequirement{ID: "CC7.1", State: population.MetWithExceptions})
+	d.Sample.Rows = append(d.Sample.Rows, population.SampledRow{
+		Row: population.Row{
+			DeployedAt: 1_786_000_000, Environment: "prod-us", Snapshot: 4, Fingerprint: digest(7), Kind: snapshot.Restart, Verdict: "compliant",
+			Approval: period.Approved, Unapproved: []string{"t-15", "t-16"},
+		},
+	})
+	return d
+}
+
 func emptyPeriod() *PeriodDocument {
 	d := quarter()
 	d.Totals, d.Sample, d.Assessments, d.LogEnd = population.Totals{}, population.Sample{}, nil, ""
@@ -62,7 +82,7 @@ func longPeriod() *PeriodDocument {
 }
 
 // periods are the fixtures by name.
-var periods = map[string]func() *PeriodDocument{"a quarter": quarter, "an empty quarter": emptyPeriod, "a long quarter": longPeriod}
+var periods = map[string]func() *PeriodDocument{"a quarter": quarter, "a detailed quarter": detailedPeriod, "an empty quarter": emptyPeriod, "a long quarter": longPeriod}
 
 // textsOf returns the text of each page of a report of a period, line by line.
 func textsOf(d *PeriodDocument) (pages []string) {
