@@ -1,6 +1,7 @@
 package evidence_test
 
 import (
+	"encoding/base64"
 	"math/rand/v2"
 	"regexp"
 	"strings"
@@ -89,6 +90,27 @@ func TestKeyIsActiveUntilItExpiresOrIsRevoked(t *testing.T) {
 	for _, c := range cases {
 		if got := c.key.ActiveAt(100); got != c.want {
 			t.Errorf("%s: active is %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestSignedTokensAreThreePartsWithAnAlgorithmInTheFirst(t *testing.T) {
+	encode := base64.RawURLEncoding.EncodeToString
+	algorithm, other := encode([]byte(`{"alg":"RS256"}`)), encode([]byte(`{"sub":"ada"}`))
+	for text, want := range map[string]bool{
+		algorithm + "." + other + ".sig-na_ture":      true,
+		other + "." + algorithm + ".signature":        false,
+		algorithm + "." + other:                       false,
+		algorithm + "." + other + ".a.b":              false,
+		algorithm + "." + other + ".":                 false,
+		algorithm + ".." + "signature":                false,
+		algorithm + "." + other + ".a+b":              false,
+		algorithm + "\n." + other + ".signature":      false,
+		"a." + other + ".signature":                   false,
+		encode([]byte("text")) + "." + other + ".sig": false,
+	} {
+		if got := evidence.IsSignedToken(text); got != want {
+			t.Errorf("%q: %v", text, got)
 		}
 	}
 }

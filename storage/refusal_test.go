@@ -2,6 +2,7 @@ package storage_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"syscall"
 	"testing"
@@ -26,6 +27,19 @@ func TestRefusalsOfTheOperatingSystemHaveAReason(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := storage.RefusalOf(&fs.PathError{Op: "write", Path: "x", Err: test.cause}); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestOnlyMissingDocumentsAreIgnored(t *testing.T) {
+	broken := errors.New("the disk is broken")
+	for name, test := range map[string]struct{ err, want error }{
+		"none": {nil, nil}, "missing": {fmt.Errorf("get a: %w", storage.ErrNotFound), nil}, "another": {broken, broken},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := storage.IgnoreMissing(test.err); got != test.want {
+				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})
 	}

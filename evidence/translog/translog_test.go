@@ -3,6 +3,7 @@ package translog_test
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -203,6 +204,24 @@ func TestWrongKeyFilesAreRefused(t *testing.T) {
 	} {
 		if _, err := translog.ParseKeys([]byte(content)); err == nil || strings.Contains(err.Error(), file[40:60]) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestWrongProofFilesAreRefused(t *testing.T) {
+	const header = "c2sp.org/tlog-proof@v1\n"
+	proof := translog.Proof{Index: 7, Hashes: []tlog.Hash{{1}, {2}}, Checkpoint: "example.com/acme\n"}
+	read, err := translog.ParseProof(proof.Text())
+	if err != nil || !reflect.DeepEqual(read, proof) {
+		t.Errorf("got %+v, %v", read, err)
+	}
+	for name, file := range map[string]string{
+		"empty": "", "no checkpoint": header + "index 7\n", "another header": "hello\nindex 7\n\ncheckpoint",
+		"no index": header + "\ncheckpoint", "an index without name": header + "7\n\ncheckpoint", "no number": header + "index x\n\ncheckpoint",
+		"a negative index": header + "index -1\n\ncheckpoint", "no hash": header + "index 7\nhello\n\ncheckpoint",
+	} {
+		if _, err := translog.ParseProof(file); err == nil {
+			t.Errorf("%s: it is read", name)
 		}
 	}
 }
