@@ -104,3 +104,19 @@ func TestTimesOutsideTheCalendarAreUnknown(t *testing.T) {
 		}
 	}
 }
+
+func TestSizesAreShownInTheUnitThatFits(t *testing.T) {
+	for bytes, want := range map[int64]string{
+		0: "0 bytes", 1: "1 byte", 999: "999 bytes", 1_000: "1.0 kB", 999_900: "999.9 kB", 1_000_000: "1.0 MB", 5_250_000_000: "5250.0 MB",
+	} {
+		if got := size(bytes); got != strings.ReplaceAll(want, " ", "\u00a0") {
+			t.Errorf("%d is shown as %q", bytes, got)
+		}
+	}
+}
+
+func TestPropertiesHaveNoCharactersThatFPDFCannotWrite(t *testing.T) {
+	if got := plain("a\uFFFF\U00010000\n"); got != "a\uFFFF\uFFFD\uFFFD" {
+		t.Errorf("got %+q", got)
+	}
+}

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 )
 
-// recordedPages has the checksum of each page of the reports of the fixtures.
+// recordedPages has the checksums of the pages and the properties of the reports of the fixtures.
 const recordedPages = "testdata/pages.txt"
 
 // pagesOf returns what fpdf draws on each page of a PDF.
@@ -30,6 +31,9 @@ func pagesOf(file []byte) (pages [][]byte) {
 	}
 }
 
+// property matches a line of the properties of a PDF, and of its list of contents.
+var property = regexp.MustCompile(`(?m)^(<<)?/(Title|Author|Keywords|Creator|CreationDate|ModDate|Lang|Dest|Parent|Prev|Next|First|Last)\b.*$`)
+
 // TestPagesLookAsRecorded finds each change of the layout. Look at the pages that differ, see TestReportsAreRendered,
 // and record them with ATTESTRY_TEST_UPDATE=1.
 func TestPagesLookAsRecorded(t *testing.T) {
@@ -41,6 +45,7 @@ func TestPagesLookAsRecorded(t *testing.T) {
 		for i, page := range pagesOf(file) {
 			fmt.Fprintf(&now, "%.12x page %d of %s\n", sha256.Sum256(page), i+1, name)
 		}
+		fmt.Fprintf(&now, "%.12x properties of %s\n", sha256.Sum256(bytes.Join(property.FindAll(file, -1), []byte("\n"))), name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(documents)) {
 		file, err := Render(documents[name]())
@@ -66,6 +71,6 @@ func TestPagesLookAsRecorded(t *testing.T) {
 		}
 	}
 	if len(recorded) != strings.Count(now.String(), "\n")+1 {
-		t.Errorf("%d pages, %d are recorded", strings.Count(now.String(), "\n"), len(recorded)-1)
+		t.Errorf("%d pages and properties, %d are recorded", strings.Count(now.String(), "\n"), len(recorded)-1)
 	}
 }
