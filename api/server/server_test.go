@@ -15,10 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"attestry/api/access"
+	"attestry/api/validation/validationtest"
 	"attestry/evidence"
 	"attestry/evidence/identity"
 	"attestry/storage"
@@ -326,45 +326,7 @@ func testRoutes() []Route {
 	}
 }
 
-// ThingReport is a body that is decoded in one strict pass.
-type ThingReport struct {
-	Type      string          `json:"type,omitempty" enum:"things"`
-	Artifacts []ThingArtifact `json:"artifacts"`
-}
-
-// ThingArtifact is an artifact of a ThingReport.
-type ThingArtifact struct {
-	Digests   map[string]Digest `json:"digests"`
-	CreatedAt int64             `json:"creationTimestamp"`
-}
-
-// Digest is 64 hexadecimal digits.
-type Digest string
-
-// Schema implements huma.SchemaProvider.
-func (Digest) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeString, Pattern: "^[a-f0-9]{64}$"}
-}
-
-// Check implements checker.
-func (r *ThingReport) Check() bool {
-	if r.Artifacts == nil || r.Type != "" && r.Type != "things" {
-		return false
-	}
-	for _, artifact := range r.Artifacts {
-		if artifact.Digests == nil || artifact.CreatedAt == 0 {
-			return false
-		}
-		for _, digest := range artifact.Digests {
-			if len(digest) != 64 || strings.Trim(string(digest), "0123456789abcdef") != "" {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-func reportThing(_ context.Context, _ *thingInput, report *ThingReport) (*textOutput, error) {
+func reportThing(_ context.Context, _ *thingInput, report *validationtest.Report) (*textOutput, error) {
 	return &textOutput{Status: 200, Body: "OK"}, nil
 }
 

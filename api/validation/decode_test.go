@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"attestry/api/memory"
+	"attestry/api/validation/validationtest"
 )
 
 // Tolerant is a body that tolerates unknown members.
@@ -74,7 +75,7 @@ func TestFindingsAreThoseOfTheWrongMembersOfABranch(t *testing.T) {
 
 func TestRepeatedKeysAreFindings(t *testing.T) {
 	v := NewValidator(huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer))
-	schema := v.registry.Schema(reflect.TypeFor[StrictReport](), true, "")
+	schema := v.registry.Schema(reflect.TypeFor[validationtest.Report](), true, "")
 	const digest = `"a":"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"`
 	for body, want := range map[string]Findings{
 		`{"artifacts":[],"artifacts":[]}`:                                                   {"artifacts": "Invalid JSON: the key is given twice [input: artifacts]"},
@@ -85,7 +86,7 @@ func TestRepeatedKeysAreFindings(t *testing.T) {
 		`{"artifacts":[],"Artifacts":[]}`:                                                   {"Artifacts": "Extra inputs are not permitted [input: []]"},
 	} {
 		found := Findings{}
-		mustDecode[StrictReport](v, schema, []byte(body), found)
+		mustDecode[validationtest.Report](v, schema, []byte(body), found)
 		if !maps.Equal(found, want) {
 			t.Errorf("%s:\n got %v\nwant %v", body, found, want)
 		}
@@ -161,11 +162,11 @@ func FuzzDecode(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	registry := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
-	schema := registry.Schema(reflect.TypeFor[StrictReport](), true, "")
+	schema := registry.Schema(reflect.TypeFor[validationtest.Report](), true, "")
 	v := NewValidator(registry)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		found := Findings{}
-		value := mustDecode[StrictReport](v, schema, body, found)
+		value := mustDecode[validationtest.Report](v, schema, body, found)
 		if (value == nil) != (len(found) > 0) {
 			t.Fatalf("%q gave %v and %v", body, value, found)
 		}
@@ -175,9 +176,9 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 		// The schema accepts all that the fast path accepts.
-		if fast, ok := DecodeFast[StrictReport](body); ok {
+		if fast, ok := DecodeFast[validationtest.Report](body); ok {
 			parsed, _ := ParseJSON(body, "body", found)
-			slow := DecodeParsed[StrictReport](v, schema, parsed, "", found)
+			slow := DecodeParsed[validationtest.Report](v, schema, parsed, "", found)
 			if len(found) > 0 || len(slow.Artifacts) != len(fast.Artifacts) {
 				t.Errorf("%q: fast %v, slow %v with %v", body, fast, slow, found)
 			}
@@ -187,12 +188,12 @@ func FuzzDecode(f *testing.F) {
 
 func BenchmarkDecodeReport(b *testing.B) {
 	registry := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
-	schema := registry.Schema(reflect.TypeFor[StrictReport](), true, "")
+	schema := registry.Schema(reflect.TypeFor[validationtest.Report](), true, "")
 	v := NewValidator(registry)
-	report := StrictReport{Artifacts: []StrictArtifact{}}
+	report := validationtest.Report{Artifacts: []validationtest.Artifact{}}
 	for i := range 100 {
-		report.Artifacts = append(report.Artifacts, StrictArtifact{
-			Digests: map[string]StrictDigest{fmt.Sprintf("registry.example.com/app-%d:1.2.3", i): StrictDigest(strings.Repeat("ab", 32))}, CreatedAt: 1_700_000_000})
+		report.Artifacts = append(report.Artifacts, validationtest.Artifact{
+			Digests: map[string]validationtest.Digest{fmt.Sprintf("registry.example.com/app-%d:1.2.3", i): validationtest.Digest(strings.Repeat("ab", 32))}, CreatedAt: 1_700_000_000})
 	}
 	body, err := json.Marshal(report)
 	if err != nil {
@@ -201,7 +202,7 @@ func BenchmarkDecodeReport(b *testing.B) {
 	b.Run("fast", func(b *testing.B) {
 		b.SetBytes(int64(len(body)))
 		for b.Loop() {
-			if _, ok := DecodeFast[StrictReport](body); !ok {
+			if _, ok := DecodeFast[validationtest.Report](body); !ok {
 				b.Fatal("refused")
 			}
 		}
@@ -210,7 +211,7 @@ func BenchmarkDecodeReport(b *testing.B) {
 		b.SetBytes(int64(len(body)))
 		for b.Loop() {
 			parsed, _ := ParseJSON(body, "body", Findings{})
-			if DecodeParsed[StrictReport](v, schema, parsed, "", Findings{}) == nil {
+			if DecodeParsed[validationtest.Report](v, schema, parsed, "", Findings{}) == nil {
 				b.Fatal("refused")
 			}
 		}
@@ -218,7 +219,7 @@ func BenchmarkDecodeReport(b *testing.B) {
 	b.Run("encoding/json", func(b *testing.B) {
 		b.SetBytes(int64(len(body)))
 		for b.Loop() {
-			var value StrictReport
+			var value validationtest.Report
 			if err := json.Unmarshal(body, &value); err != nil {
 				b.Fatal(err)
 			}
@@ -233,42 +234,4 @@ func mustDecode[T any](v *Validator, s *huma.Schema, body []byte, found Findings
 		panic(err)
 	}
 	return value
-}
-
-// StrictReport is a body that is decoded in one strict pass.
-type StrictReport struct {
-	Type      string           `json:"type,omitempty" enum:"things"`
-	Artifacts []StrictArtifact `json:"artifacts"`
-}
-
-// StrictArtifact is an artifact of a StrictReport.
-type StrictArtifact struct {
-	Digests   map[string]StrictDigest `json:"digests"`
-	CreatedAt int64                   `json:"creationTimestamp"`
-}
-
-// StrictDigest is 64 hexadecimal digits.
-type StrictDigest string
-
-// Schema implements huma.SchemaProvider.
-func (StrictDigest) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeString, Pattern: "^[a-f0-9]{64}$"}
-}
-
-// Check implements checker.
-func (r *StrictReport) Check() bool {
-	if r.Artifacts == nil || r.Type != "" && r.Type != "things" {
-		return false
-	}
-	for _, artifact := range r.Artifacts {
-		if artifact.Digests == nil || artifact.CreatedAt == 0 {
-			return false
-		}
-		for _, digest := range artifact.Digests {
-			if len(digest) != 64 || strings.Trim(string(digest), "0123456789abcdef") != "" {
-				return false
-			}
-		}
-	}
-	return true
 }

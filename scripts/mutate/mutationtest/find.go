@@ -20,6 +20,7 @@ var otherTests = map[string][]string{
 	"attestry/evidence/snapshot":    {"./tasks/reports"},
 	"attestry/storage":              {"./storage/pebble"},
 	"attestry/storage/environments": {"./tasks/reports"},
+	"attestry/storage/names":        {"./storage/environments", "./storage/governance", "./storage/pipelines"},
 	"attestry/storage/pipelines":    {"./app/recording"},
 	"attestry/tasks":                {"./worker/server"},
 }
