@@ -19,3 +19,24 @@ func TestSHAsUnderSevenCharactersAreShownAsUnknown(t *testing.T) {
 		})
 	}
 }
+
+func TestCommitsWithoutAKnownBranchMayBeOnAny(t *testing.T) {
+	on := func(branch string) *GitCommit { return &GitCommit{Branch: &branch} }
+	for name, c := range map[string]struct {
+		one, other *GitCommit
+		want       bool
+	}{
+		"the same branch":      {on("main"), on("main"), true},
+		"another branch":       {on("main"), on("fix"), false},
+		"no commit":            {nil, on("main"), true},
+		"no other commit":      {on("main"), nil, true},
+		"no branch":            {&GitCommit{}, on("main"), true},
+		"no branch of another": {on("main"), &GitCommit{}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := c.one.OnBranchOf(c.other); got != c.want {
+				t.Errorf("got %t", got)
+			}
+		})
+	}
+}

@@ -39,23 +39,26 @@ func shownState(state *bool) string {
 }
 
 func TestChangeOfAnEnvironmentAppliesWhatIsSent(t *testing.T) {
-	before := evidence.Environment{Description: "d", IncludeScaling: true, Included: []string{"a", "b"}}
+	before := evidence.Environment{Description: "d", IncludeScaling: true, Included: []string{"a", "b"}, Policies: []string{"p", "q"}}
 	for name, c := range map[string]struct {
 		change  evidence.EnvironmentChange
 		changed bool
 		want    string
 	}{
-		"nothing":             {evidence.EnvironmentChange{}, false, "d true [a b]"},
-		"the same":            {evidence.EnvironmentChange{Description: new("d"), IncludeScaling: new(true), Included: &[]string{"a", "b"}}, false, "d true [a b]"},
-		"a description":       {evidence.EnvironmentChange{Description: new("e")}, true, "e true [a b]"},
-		"an empty one":        {evidence.EnvironmentChange{Description: new("")}, true, " true [a b]"},
-		"scaling":             {evidence.EnvironmentChange{IncludeScaling: new(false)}, true, "d false [a b]"},
-		"the order":           {evidence.EnvironmentChange{Included: &[]string{"b", "a"}}, true, "d true [b a]"},
-		"no members any more": {evidence.EnvironmentChange{Included: &[]string{}}, true, "d true []"},
+		"nothing":             {evidence.EnvironmentChange{}, false, "d true [a b] [p q] false"},
+		"the same":            {evidence.EnvironmentChange{Description: new("d"), IncludeScaling: new(true), Included: &[]string{"a", "b"}}, false, "d true [a b] [p q] false"},
+		"a description":       {evidence.EnvironmentChange{Description: new("e")}, true, "e true [a b] [p q] false"},
+		"an empty one":        {evidence.EnvironmentChange{Description: new("")}, true, " true [a b] [p q] false"},
+		"scaling":             {evidence.EnvironmentChange{IncludeScaling: new(false)}, true, "d false [a b] [p q] false"},
+		"the order":           {evidence.EnvironmentChange{Included: &[]string{"b", "a"}}, true, "d true [b a] [p q] false"},
+		"no members any more": {evidence.EnvironmentChange{Included: &[]string{}}, true, "d true [] [p q] false"},
+		"other policies":      {evidence.EnvironmentChange{Policies: &[]string{"p"}}, true, "d true [a b] [p] false"},
+		"policies reordered":  {evidence.EnvironmentChange{Policies: &[]string{"q", "p"}}, false, "d true [a b] [p q] false"},
+		"provenance":          {evidence.EnvironmentChange{RequireProvenance: new(true)}, true, "d true [a b] [p q] true"},
 	} {
 		e := before
 		changed := e.Apply(c.change)
-		if got := fmt.Sprint(e.Description, " ", e.IncludeScaling, " ", e.Included); changed != c.changed || got != c.want {
+		if got := fmt.Sprint(e.Description, " ", e.IncludeScaling, " ", e.Included, " ", e.Policies, " ", e.RequireProvenance); changed != c.changed || got != c.want {
 			t.Errorf("%s: %t %q", name, changed, got)
 		}
 	}
@@ -108,5 +111,25 @@ func TestEnvironmentIsArchivedOnce(t *testing.T) {
 	e.Archive(7)
 	if !e.Archived || e.ArchivedAt != 5 || e.LastModifiedAt != 5 || e.Name != "prod" {
 		t.Errorf("got %+v", e)
+	}
+}
+
+func TestChangesOfAdmissionSettingsAreListed(t *testing.T) {
+	before := evidence.DefaultAdmission()
+	for name, c := range map[string]struct {
+		after evidence.AdmissionSettings
+		want  string
+	}{
+		"nothing": {evidence.DefaultAdmission(), ""},
+		"all": {
+			evidence.AdmissionSettings{Mode: "a", Tags: "b", UnknownArtifacts: "c", Failure: "d", BreakGlass: "e", ExemptNamespaces: []string{"f", "g"}},
+			"mode off to a, tags deny to b, unknown_artifacts policies to c, failure deny to d, exempt_namespaces kube-system to f,g, break_glass none to e",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := before.Changes(&c.after); got != c.want {
+				t.Errorf("got %q", got)
+			}
+		})
 	}
 }

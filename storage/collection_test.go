@@ -31,9 +31,13 @@ func newNotes(t *testing.T) (storage.Collection[note], *storagetest.CountingDocu
 	schema := noteSchema()
 	db := pebbletest.Open(t, filepath.Join(t.TempDir(), "notes"), []*storage.Schema{schema})
 	counting := storagetest.NewCountingDocuments(db)
-	return storage.NewCollection(counting, schema,
+	return notesIn(counting, schema), counting
+}
+
+func notesIn(docs storage.Documents, schema *storage.Schema) storage.Collection[note] {
+	return storage.NewCollection(docs, schema,
 		func(n *note) string { return n.ID },
-		func(n *note) map[string]any { return map[string]any{"topic": n.Topic, "rank": n.Rank} }), counting
+		func(n *note) map[string]any { return map[string]any{"topic": n.Topic, "rank": n.Rank} })
 }
 
 func manyNotes(n int) []note {

@@ -38,3 +38,36 @@ func TestLeaseIsRenewedOnlyInItsSecondHalf(t *testing.T) {
 		}
 	}
 }
+
+func TestLeaseThatAnotherHolderTakesFirstIsNotHeld(t *testing.T) {
+	docs := pebbletest.Open(t, filepath.Join(t.TempDir(), "leases"), []*storage.Schema{storage.LeaseSchema})
+	clock := func() time.Time { return time.Unix(1_000, 0) }
+	// The other process takes the lease after this one has read that it is free.
+	injector := storagetest.NewFaultInjector(docs, storagetest.Fault{At: 2, Before: func() {
+		if has, err := storage.NewLeases(docs, clock).Acquire(t.Context(), "job", "b", time.Minute); !has || err != nil {
+			t.Errorf("the other holder has it: %v, %v", has, err)
+		}
+	}})
+	has, err := storage.NewLeases(injector, clock).Acquire(t.Context(), "job", "a", time.Minute)
+	if has || err != nil || !injector.Reached.Load() {
+		t.Errorf("has it: %v, %v", has, err)
+	}
+}
+
+func TestLeaseIsNotHeldAfterAnError(t *testing.T) {
+	open := func() storage.Documents {
+		return pebbletest.Open(t, filepath.Join(t.TempDir(), "leases"), []*storage.Schema{storage.LeaseSchema})
+	}
+	storagetest.EachFailure(t, 4, open, func(docs storage.Documents) error {
+		for _, at := range []int64{1_000, 1_040} { // it is renewed then
+			clock := func() time.Time { return time.Unix(at, 0) }
+			if has, err := storage.NewLeases(docs, clock).Acquire(t.Context(), "job", "a", time.Minute); err != nil || !has {
+				if has {
+					t.Errorf("at %d it is held despite %v", at, err)
+				}
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,6 +1,7 @@
 package apptest
 
 import (
+	"errors"
 	"log/slog"
 	"testing"
 	"time"
@@ -29,5 +30,17 @@ func ChangesFail(t *testing.T, least int, changes ...func(s *app.Store) error) {
 			}
 		}
 		return nil
+	})
+}
+
+// ReadsFail repeats reads of a store with one command that fails, for each of their commands. One read must then return
+// an error.
+func ReadsFail(t *testing.T, store *app.Store, reads func(s *app.Store) []error) {
+	t.Helper()
+	open := func() storage.Documents { return store.Documents }
+	storagetest.EachFailure(t, 1, open, func(docs storage.Documents) error {
+		s := app.NewStore(docs, store.Objects, time.Now, slog.New(slog.DiscardHandler))
+		defer s.Tenancy.Close()
+		return errors.Join(reads(s)...)
 	})
 }

@@ -19,12 +19,13 @@ import (
 type commandCounter struct {
 	storage.Documents
 	commands int
-	// refusals is how many more batches that check the version of the running set are refused, as if it had changed.
+	// refusals is how many more batches with a write of the collection refused are refused, as if it had changed.
 	refusals int
+	refused  string
 }
 
 func (c *commandCounter) Write(ctx context.Context, writes ...storage.Write) error {
-	check := slices.IndexFunc(writes, func(w storage.Write) bool { return w.Schema.Name == "running_versions" })
+	check := slices.IndexFunc(writes, func(w storage.Write) bool { return w.Schema.Name == c.refused })
 	if c.refusals > 0 && check >= 0 {
 		c.refusals--
 		return &storage.RefusedWrite{Index: check, Reason: storage.ErrMoved}
@@ -63,7 +64,7 @@ func TestFactIsRecordedWithOneCommand(t *testing.T) {
 		"approval": {approve, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			docs := &commandCounter{Documents: pebbletest.Open(t, t.TempDir(), app.Schemas())}
+			docs := &commandCounter{Documents: pebbletest.Open(t, t.TempDir(), app.Schemas()), refused: "running_versions"}
 			s := app.NewStore(docs, nil, func() time.Time { return time.Unix(100, 0) }, slog.New(slog.DiscardHandler))
 			t.Cleanup(s.Tenancy.Close)
 			if err := report(t.Context(), s, ""); err != nil {

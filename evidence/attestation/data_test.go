@@ -133,3 +133,19 @@ func FuzzReadDataNeverPanics(f *testing.F) {
 		}
 	})
 }
+
+func TestNumbersOfAPayloadAreBounded(t *testing.T) {
+	for number, valid := range map[string]bool{
+		"0e400": true, "0e401": false, "1E-400": true, "1e-401": false, "-1e308": true, "1e309": false,
+		"0." + strings.Repeat("1", 398): true, "0." + strings.Repeat("1", 399): false,
+	} {
+		t.Run(number, func(t *testing.T) {
+			_, err := ReadData(json.RawMessage(`{"a":[` + number + `]}`))
+			if valid && err != nil {
+				t.Error(err)
+			} else if !valid {
+				finding(t, err, "attestation_data/a/0")
+			}
+		})
+	}
+}

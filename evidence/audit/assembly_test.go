@@ -78,6 +78,50 @@ func TestWorkerThatLostTheLeaseChangesNothing(t *testing.T) {
 	}
 }
 
+// failed is an assembly whose only request, of state s, has failed.
+func failed(t *testing.T) (a audit.Assembly) {
+	t.Helper()
+	a.Ask("s", "acme", 1)
+	request, ok := a.Begin("w", 2)
+	if !ok {
+		t.Fatalf("no attempt begins: %+v", a)
+	}
+	a.FailAttempt(request, "damaged", false, 2)
+	return a
+}
+
+func TestRetryIsAnotherRequest(t *testing.T) {
+	a := failed(t)
+	a.Retry(3)
+	if a.Failure != nil || a.Due != 3 || a.Parked != 0 || a.ProgressOf(1) != audit.Failed || a.ProgressOf(2) != audit.Pending {
+		t.Errorf("it is %+v", a)
+	}
+	if request, ok := a.Begin("w", 4); !ok || request != 2 {
+		t.Errorf("the attempt is for request %d, %v", request, ok)
+	}
+}
+
+func TestFailureIsReadOnceAndForItsState(t *testing.T) {
+	a := failed(t)
+	if reason, ok := a.TakeFailure("other"); ok || a.Failure == nil {
+		t.Errorf("another state has failed: %s", reason)
+	}
+	waiting := a
+	waiting.Wanted++
+	if reason, ok := waiting.TakeFailure("s"); ok || waiting.Failure == nil {
+		t.Errorf("it has failed while a request waits: %s", reason)
+	}
+	asked := a
+	if asked.Ask("s", "acme", 3); asked.Failure != nil {
+		t.Error("the failure remains after a further request")
+	}
+	for _, want := range []bool{true, false} {
+		if reason, ok := a.TakeFailure("s"); ok != want || ok != (reason == "damaged") {
+			t.Errorf("the failure is %q, %v", reason, ok)
+		}
+	}
+}
+
 func TestManifestWithAnotherByteIsRefused(t *testing.T) {
 	content, err := audit.Manifest{SchemaVersion: audit.SchemaVersion, Members: []audit.Member{audit.NewMember("a", []byte("x"))}}.Encode()
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"attestry/evidence"
+	"attestry/evidence/approval"
 )
 
 // EventDocument is something that happened to a trail, in the member at EventsPath.
@@ -26,11 +27,13 @@ func (d *EventDocument) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &d.TrailEvent)
 }
 
-// checkEvents reports facts that an event refers to and that the package does not have.
+// checkEvents reports facts that an event refers to and that the package does not have, or approvals that it has
+// differently.
 func (v *Verifier) checkEvents() {
 	for i := range v.events {
 		event := &v.events[i]
-		if v.trails[event.TrailID] == nil {
+		trail := v.trails[event.TrailID]
+		if trail == nil {
 			v.report(EventsPath, "event %s is of a trail that the package does not have", event.ID)
 			continue
 		}
@@ -44,6 +47,10 @@ func (v *Verifier) checkEvents() {
 			aboutTrail := event.Type == evidence.TrailAttestation
 			if !v.known[path] && (aboutTrail || v.covers(data.Fingerprint)) {
 				v.report(path, "it is missing, though event %s tells of it", event.ID)
+			}
+		case *evidence.ApprovalData:
+			if v.covers(data.Fingerprint) && v.approvals[approval.Key(trail.Flow.ID, data.Number)] != *data {
+				v.report(ApprovalsPath, "it lacks release %d as event %s tells of it", data.Number, event.ID)
 			}
 		}
 	}

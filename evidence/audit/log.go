@@ -66,7 +66,11 @@ func (v *Verifier) readApprovals(member string, content []byte) error {
 	var approvals []approval.Approval
 	err := decodeList(v, content, &approvals)
 	for i := 0; i < len(approvals) && err == nil; i++ {
-		err = v.addShown("approval", strings.ReplaceAll(approvals[i].Key(), "/", ":"), member, &approvals[i])
+		one := &approvals[i]
+		data := *one.Event().Data.(*evidence.ApprovalData)
+		v.approvals[one.Key()] = data
+		v.used += lengthOf(one.Key(), data.Fingerprint, data.Approval, data.Environment, data.State, data.Reviewer) + memberSize
+		err = v.addShown("approval", strings.ReplaceAll(one.Key(), "/", ":"), member, one)
 	}
 	return err
 }

@@ -39,3 +39,28 @@ func TestEstimatedSizeCoversDecoding(t *testing.T) {
 		t.Error("1,000 empty reports take less than 100 KB, or more than 10 MB")
 	}
 }
+
+// TestEstimatedSizeIsThatOfEachForm has 1,000 values of each form. The least size is what decoding them takes.
+func TestEstimatedSizeIsThatOfEachForm(t *testing.T) {
+	many := func(value string) string { return strings.TrimSuffix(strings.Repeat(value+",", 1_000), ",") }
+	type fields struct {
+		List []int64 `json:"items,omitempty"`
+		Raw  json.RawMessage
+	}
+	for name, c := range map[string]struct {
+		content     string
+		value       any
+		least, most int64
+	}{
+		"pointers":             {"[" + many("null") + "]", new([]*[100]byte), 116_000, 122_000},
+		"a map":                {"{" + many(`"a name with 26 characters":1`) + "}", new(map[string]int64), 97_000, 101_000},
+		"any value":            {"[" + many("0") + "]", new(any), 16_000, 16_100},
+		"a field's other case": {`{"Items":[` + many("1") + "]}", new(fields), 16_000, 18_100},
+		"an unknown member":    {`{"list":[` + many("1") + "]}", new(fields), 2_000, 2_010},
+		"raw JSON":             {`{"raw":[` + many("1") + "]}", new(fields), 2_000, 2_010},
+	} {
+		if checkSize([]byte(c.content), c.value, c.least-1) == nil || checkSize([]byte(c.content), c.value, c.most) != nil {
+			t.Errorf("%s: the estimate is not from %d to %d bytes", name, c.least, c.most)
+		}
+	}
+}

@@ -82,6 +82,7 @@ func TestNondeterministicRulesAreNotEvaluatedAgain(t *testing.T) {
 		`now > 1`: 1, `[.[] | select(now > 1)] | true`: 1, `env.X == 1`: 1, `$ENV.X == 1`: 1, `"\(now)" != ""`: 1,
 		`def f: localtime; 0 | f | true`: 1, `if .x then true else (0 | strflocaltime("%Z") == "UTC") end`: 1, `{a: now} | true`: 1,
 		`reduce .[] as $x (now; .) | true`: 1, `. as {a: $x} ?// [$x] | now > 1`: 1, `try now catch true | true`: 1, `.[now]? | true`: 1,
+		strings.Repeat(" ", attestation.MaxRule-7) + "now > 1": 1, strings.Repeat(" ", attestation.MaxRule-6) + "now > 1": 0,
 	} {
 		content := attested(t, "custom:scan", 1, map[string]json.RawMessage{"attestation_data": json.RawMessage(`{"env":"prod"}`)})
 		_, result := findingsOf(t, audit.NewVerifier(attestationtest.Evaluate, audit.DefaultMemory), content, rule)

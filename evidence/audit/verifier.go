@@ -52,6 +52,7 @@ type Verifier struct {
 	policies     map[string]*policy.Policy
 	environments []EnvironmentDocument
 	events       []EventDocument
+	approvals    map[string]evidence.ApprovalData // as events have them, by key
 	log          Log
 }
 
@@ -69,7 +70,8 @@ func NewVerifier(evaluator Evaluator, memory int64) *Verifier {
 		limits: limits{document: memory / 8, decoded: memory / 4, documents: memory / 2, members: 1_000_000, findings: 1_000},
 		known:  map[string]bool{}, trails: map[string]*TrailDocument{}, templates: map[string]template.Template{},
 		evidence: map[string]evidenceRef{}, types: map[string]*customType{}, policies: map[string]*policy.Policy{},
-		log: Log{Entries: map[string]LoggedFact{}, files: map[string]map[string][]byte{}, groups: map[string]string{}, shown: map[string]shownFact{}},
+		approvals: map[string]evidence.ApprovalData{},
+		log:       Log{Entries: map[string]LoggedFact{}, files: map[string]map[string][]byte{}, groups: map[string]string{}, shown: map[string]shownFact{}},
 	}
 }
 

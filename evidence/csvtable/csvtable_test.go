@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"testing"
 	"testing/iotest"
 )
@@ -67,6 +68,45 @@ func TestTablesBufferOnePageAtATime(t *testing.T) {
 	}
 	if read != 100_000 || pages.served != 100 {
 		t.Errorf("%d rows of %d pages", read, pages.served)
+	}
+}
+
+// TestReadWaitsForOnePageAtMost has pages without rows, as those of a search that finds nothing in them.
+func TestReadWaitsForOnePageAtMost(t *testing.T) {
+	for name, c := range map[string]struct {
+		pages string // a digit for each page: its number of rows
+		reads string // the text that each call reads, with commas for line breaks
+	}{
+		"no rows":                {"0", "number;"},
+		"an empty page between":  {"101", "number,0;;2;"},
+		"empty pages before":     {"001", "number;;2;"},
+		"empty pages at the end": {"100", "number,0;;"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := 0
+			reader, err := NewReader(testColumns[:1], func(string) (rows [][]string, next string, err error) {
+				if c.pages[asked] == '1' {
+					rows = [][]string{{fmt.Sprint(asked)}}
+				}
+				if asked++; asked < len(c.pages) {
+					next = fmt.Sprint(asked)
+				}
+				return rows, next, nil
+			})
+			reads := ""
+			for buffer := make([]byte, 100); err == nil; {
+				before, n := asked, 0
+				if n, err = reader.Read(buffer); asked > before+1 {
+					t.Errorf("a call waits for %d pages", asked-before)
+				}
+				if err == nil {
+					reads += strings.ReplaceAll(strings.TrimSpace(string(buffer[:n])), "\n", ",") + ";"
+				}
+			}
+			if !errors.Is(err, io.EOF) || reads != c.reads {
+				t.Errorf("the calls read %s, then %v", reads, err)
+			}
+		})
 	}
 }
 

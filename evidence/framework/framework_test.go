@@ -21,6 +21,21 @@ func TestShippedFrameworksAreValid(t *testing.T) {
 	}
 }
 
+func TestFrameworkHasAsManyMeasuresAsTheLimit(t *testing.T) {
+	measures := strings.Repeat("      - {title: a, log: true}\n", MaxMeasures-1)
+	second := "  - {id: R2, title: Two, measures: [{title: b, control: C-2}, {title: b, control: C-1}]}\n"
+	one := strings.Replace(second, ", {title: b, control: C-1}", "", 1)
+	if parsed, err := Parse([]byte(head + measures + one)); err != nil || len(parsed.Requirements) != 2 {
+		t.Errorf("%d requirements, %v", len(parsed.Requirements), err)
+	}
+	if _, err := Parse([]byte(head + measures + second)); err == nil || !strings.Contains(err.Error(), "at most 500 measures") {
+		t.Errorf("with one more it says %v", err)
+	}
+	if parsed, err := Parse([]byte(head + "      - {title: a, control: C-3}\n" + second)); err != nil || fmt.Sprint(parsed.Controls()) != "[C-1 C-2 C-3]" {
+		t.Errorf("its controls are %v, %v", parsed.Controls(), err)
+	}
+}
+
 const head = "title: T\nrequirements:\n  - id: R1\n    title: One\n    measures:\n"
 
 func TestFrameworkIsParsed(t *testing.T) {
@@ -29,6 +44,8 @@ func TestFrameworkIsParsed(t *testing.T) {
       - {title: c, control: RCTL-1}
       - {title: d, log: true}
       - {title: e, control: RCTL-1}
+      - {title: f, attestation: {name: unit}}
+      - {title: g, attestation: {type: junit}}
   - {id: R2, title: Two}
 `))
 	if err != nil {
@@ -38,7 +55,7 @@ func TestFrameworkIsParsed(t *testing.T) {
 	for _, measure := range parsed.Requirements[0].Measures {
 		by = append(by, measure.Title+" "+measure.String())
 	}
-	if got, want := strings.Join(by, "; "), "a findings no_provenance, incident; b attestation custom:sbom parts; c control RCTL-1; d log; e control RCTL-1"; got != want {
+	if got, want := strings.Join(by, "; "), "a findings no_provenance, incident; b attestation custom:sbom parts; c control RCTL-1; d log; e control RCTL-1; f attestation unit; g attestation junit"; got != want {
 		t.Errorf("it measures %s, want %s", got, want)
 	}
 	if fmt.Sprint(parsed.Controls()) != "[RCTL-1]" || parsed.Title != "T" || len(parsed.Requirements) != 2 || parsed.Requirements[1].Measures != nil {
@@ -64,7 +81,7 @@ func TestFaultsOfFrameworksNameTheirLine(t *testing.T) {
 		"a list of texts":          {head + "      - just a text\n", "instance of Measure"},
 		"a text for a requirement": {"title: T\nrequirements: [R1]\n", "instance of Requirement"},
 		"a text for attestations":  {head + "      - {title: a, attestation: junit}\n", "instance of Attestation"},
-		"no YAML":                  {"title: [", "line"},
+		"no YAML":                  {"title: [", "Invalid YAML"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := Parse([]byte(c.file)); err == nil || !strings.Contains(err.Error(), c.says) {

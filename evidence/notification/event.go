@@ -51,9 +51,7 @@ func (e *Event) Refs() []job.Ref {
 // Job describes the event's job for operators.
 func (e *Event) Job() job.Entry {
 	status := e.Status
-	if status.Parked == 0 {
-		status.Due = e.DueAt()
-	}
+	status.Due = e.DueAt()
 	return status.Entry(&job.Fanout, e.Org, e.ID)
 }
 

@@ -3,6 +3,7 @@ package period
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -51,6 +52,42 @@ func TestTheBestOfSeveralPullRequestsCounts(t *testing.T) {
 	}
 }
 
+func TestIncidentBeginsAndEndsAtTheTimesThatItNames(t *testing.T) {
+	for name, c := range map[string]struct {
+		data string
+		want Incident
+	}{
+		"no data":                        {"", Incident{StartedAt: 500}},
+		"no time":                        {`{"started_at":"then","resolved_at":"later"}`, Incident{StartedAt: 500}},
+		"resolved in an environment":     {`{"environment":"prod","started_at":"1970-01-01T00:01:40Z","resolved_at":"1970-01-01T00:02:30Z"}`, Incident{"prod", 100, 150}},
+		"resolved before it began":       {`{"started_at":"1970-01-01T00:01:40Z","resolved_at":"1970-01-01T00:01:30Z"}`, Incident{StartedAt: 100, ResolvedAt: 100}},
+		"resolved before it is recorded": {`{"resolved_at":"1970-01-01T00:01:30Z"}`, Incident{StartedAt: 500, ResolvedAt: 500}},
+		"a number for the beginning":     {`{"started_at":7,"environment":"prod"}`, Incident{Environment: "prod", StartedAt: 500}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := evidence.Attestation{CreatedAt: 500, Payload: map[string]json.RawMessage{"attestation_data": json.RawMessage(c.data)}}
+			if got := IncidentOf(&a); got != c.want {
+				t.Errorf("it is %+v, want %+v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestPeriodEndsBeforeItsLastBound(t *testing.T) {
+	p := Period{Org: "o", Name: "q3", From: 100, To: 200}
+	if last := p.Last(); last >= 200 || last < 199.999999 || !p.Open(last) || p.Open(200) || p.Open(201) {
+		t.Errorf("its last moment is %v, it is open then: %t", last, p.Open(last))
+	}
+}
+
+func TestSamplesHaveTheUsualSizeOfAFrequency(t *testing.T) {
+	for frequency, want := range map[string]int{"yearly": 1, "quarterly": 2, "monthly": 2, "weekly": 5, "daily": 25, "many_daily": 40, "hourly": 0, "": 0} {
+		if got := SizeFor(frequency); got != want {
+			t.Errorf("%s: %d, want %d", frequency, got, want)
+		}
+	}
+}
+
 func TestSamplesHaveTheLowestRanksOfEachStratum(t *testing.T) {
 	for _, draw := range []Draw{{Seed: "4711", Size: 25}, {Seed: "", Size: 1}, {Seed: "x", Size: 7, By: ByEnvironment}, {Seed: "x", Size: 7, By: ByVerdict}, {Size: 0}, {Size: -1}} {
 		sample, ranks := NewSample(draw), map[string][]string{}
@@ -74,6 +111,11 @@ func TestSamplesHaveTheLowestRanksOfEachStratum(t *testing.T) {
 		}
 		for _, one := range sample.Drawn() {
 			got = append(got, one.Rank)
+		}
+		for stratum, all := range ranks {
+			if sample.Sizes[stratum] != len(all) {
+				t.Errorf("%+v counts %d ids of stratum %q", draw, sample.Sizes[stratum], stratum)
+			}
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%+v draws %v, want %v", draw, got, want)

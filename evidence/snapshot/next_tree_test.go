@@ -23,7 +23,7 @@ func TestNextTreeEqualsANewTree(t *testing.T) {
 	}
 }
 
-// TestNextTreeDetectsADifferenceInAnyMember changes one member of one artifact.
+// TestNextTreeDetectsADifferenceInAnyMember changes one member of one artifact, alone in its leaf and among others.
 func TestNextTreeDetectsADifferenceInAnyMember(t *testing.T) {
 	verdict := true
 	for i, change := range []func(*Artifact){
@@ -50,14 +50,42 @@ func TestNextTreeDetectsADifferenceInAnyMember(t *testing.T) {
 		func(a *Artifact) { a.FirstAt++ },
 		func(a *Artifact) { a.Origins = []Origin{{Status: "x"}} },
 	} {
-		t.Run(fmt.Sprint("member ", i), func(t *testing.T) {
-			before := artifactsNamed(100, "a")
-			before[50].Pods = map[string]Pod{"q": {Owners: []Owner{{}}}}
+		for _, n := range []int{1, 100} {
+			t.Run(fmt.Sprint("member ", i, " among ", n), func(t *testing.T) {
+				before := artifactsNamed(n, "a")
+				before[n/2].Pods = map[string]Pod{"q": {Owners: []Owner{{}}}}
+				tree := new(Tree).Next(before)
+				after := tree.Artifacts()
+				change(&after[n/2])
+				if next, anew := tree.Next(after), new(Tree).Next(after); next.Root == tree.Root || next.Root != anew.Root {
+					t.Error("the difference is not in the tree")
+				}
+			})
+		}
+	}
+}
+
+func TestNextTreeEncodesOnlyLeavesThatDiffer(t *testing.T) {
+	for changed := range 2 {
+		t.Run(fmt.Sprint(changed, " changed"), func(t *testing.T) {
+			before := artifactsNamed(1000, "a")
+			for i := range before {
+				before[i].Names, before[i].Origins, before[i].Context = []string{"x", "y"}, []Origin{{}}, &Context{ECS: &ECSContext{}}
+				before[i].Pods = map[string]Pod{"p": {CreatedAt: 1, Owners: []Owner{{Kind: "ReplicaSet", Controller: new(true)}}}}
+			}
 			tree := new(Tree).Next(before)
 			after := tree.Artifacts()
-			change(&after[50])
-			if next, anew := tree.Next(after), new(Tree).Next(after); next.Root == tree.Root || next.Root != anew.Root {
-				t.Error("the difference is not in the tree")
+			for i := range changed {
+				after[500+i].Since++
+			}
+			encoded := 0
+			for _, chunk := range tree.Next(after).Chunks {
+				if len(chunk.Artifacts) > 0 && chunk.encoding != nil {
+					encoded++
+				}
+			}
+			if encoded != changed {
+				t.Errorf("%d leaves were encoded for %d changed artifacts", encoded, changed)
 			}
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"attestry/evidence"
+	"attestry/evidence/policy"
 )
 
 // pods returns a report of n pods that all run the given images.
@@ -133,8 +134,19 @@ func evaluated(report *Report) []Artifact {
 		in.Known[image.Fingerprint] = known
 	}
 	artifacts := in.evaluate(&Snapshot{Number: 1 << 60, Timestamp: 1790000000.123456})
+	long := strings.Repeat("<", 1000)
+	contexts := []Context{
+		{ECS: &ECSContext{TaskARN: long, ClusterName: &long, ServiceName: &long}},
+		{Azure: &AzureContext{AppName: long, AppKind: long, DigestsSource: "acr"}},
+		{CloudRun: &CloudRunContext{Kind: "job", ServiceName: &long, RevisionName: &long, JobName: &long}},
+	}
 	for i := range artifacts {
-		artifacts[i].Context = &Context{ECS: &ECSContext{TaskARN: "arn:<>", ClusterName: new("c")}}
+		artifacts[i].Context, artifacts[i].Names = &contexts[i%len(contexts)], []string{long, long}
+		artifacts[i].Origins[0].Unapproved = []string{long, long}
+		artifacts[i].Origins[0].Shortfall = &policy.Shortfall{Failing: []string{long}, Findings: map[string]string{long: long}, Missing: []string{long}}
+		artifacts[i].Decisions = []Decision{{Rules: "ss c", Reasons: []Reason{
+			{Rule: 3, Attestation: &policy.Attestation{ID: long, Name: long, Type: long, Flow: long, Trail: long, Finding: long}}, {Rule: 2, Fault: long},
+		}}}
 	}
 	return artifacts
 }

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"attestry/evidence"
 )
 
 func TestUnionAddsUpTheInstancesOfItsMembers(t *testing.T) {
@@ -81,5 +83,34 @@ func TestUnionHasEveryInstanceOnce(t *testing.T) {
 				t.Fatalf("%d pods of %d: %v", len(artifact.Pods), len(pods[artifact.Fingerprint]), artifact.Pods)
 			}
 		}
+	}
+}
+
+// TestUnionHasTheContextOfItsNewestInstance merges artifacts that only differ in the start of their instance.
+func TestUnionHasTheContextOfItsNewestInstance(t *testing.T) {
+	one := func(member string, at int64) []Artifact {
+		return []Artifact{{
+			Reported: Reported{Fingerprint: "f", CreatedAt: []int64{at}, Context: &Context{ECS: &ECSContext{TaskARN: member}}},
+			FirstAt:  float64(at), Origins: []Origin{{Origin: evidence.Origin{Trail: member}}},
+		}}
+	}
+	unknown := one("c", 5)
+	unknown[0].Origins = nil
+	for name, row := range map[string]struct {
+		members        [][]Artifact
+		context, trail string
+		first          float64
+	}{
+		"the first is newer":         {[][]Artifact{one("a", 6), one("b", 5)}, "a", "a", 5},
+		"the second is newer":        {[][]Artifact{one("a", 5), one("b", 6)}, "b", "a", 5},
+		"both are as new":            {[][]Artifact{one("a", 5), one("b", 5)}, "a", "a", 5},
+		"no flow known to the first": {[][]Artifact{unknown, one("b", 4)}, "c", "b", 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Union(row.members)[0]
+			if got.Context.ECS.TaskARN != row.context || got.Origins[0].Trail != row.trail || got.FirstAt != row.first {
+				t.Errorf("context of %s, origin in %s, first at %v", got.Context.ECS.TaskARN, got.Origins[0].Trail, got.FirstAt)
+			}
+		})
 	}
 }

@@ -51,8 +51,8 @@ func TestTreeAndTilesEqualThoseOfTheLibrary(t *testing.T) {
 			}
 		}
 	}
-	if tiles != 70_000/256+1 {
-		t.Errorf("%d tiles are full", tiles)
+	if tiles != 70_000/256+1 || len(tree.Edge) != 3 {
+		t.Errorf("%d tiles are full, the tree has %d levels of them", tiles, len(tree.Edge))
 	}
 	copied := tree.Clone()
 	if before := tree.Root(); len(copied.Append([]byte("another"))) > 0 || tree.Root() != before || copied.Root() == before {

@@ -42,3 +42,31 @@ func TestChangesFailWithEachOfTheirCommands(t *testing.T) {
 		},
 		func(s *app.Store) error { return s.Environments.Archive(ctx, "acme", "two", 9) })
 }
+
+func TestReadsFailWithEachOfTheirCommands(t *testing.T) {
+	ctx := t.Context()
+	fixture := apptest.NewFixture(t)
+	recordLogs(fixture)
+	logged, page := environments.EventRange{Environment: "one", To: 99}, environments.EventPage{Limit: 9}
+	query := []environments.PredecessorQuery{{Fingerprint: "1", Since: 2}}
+	apptest.ReadsFail(t, fixture.Store, func(s *app.Store) []error {
+		return []error{
+			third(s.Events.Log(ctx, logged, page)),
+			third(s.Events.OfRepos(ctx, logged, []string{"cli", "web"}, page)),
+			second(s.Events.OfArtifacts(ctx, "acme", []string{"1", "2"})),
+			second(s.Events.Beginning(ctx, "acme", "1")),
+			second(s.Events.Between(ctx, "one", 1, 9, false)),
+			second(s.Snapshots.LastNumber(ctx, "one")),
+			second(s.Snapshots.NumberAt(ctx, "one", 9)),
+			second(s.Running.Runs(ctx, "one", "1")),
+			second(s.Running.In(ctx, []string{"one"})),
+			third(s.Running.Where(ctx, "acme", []string{"1"})),
+			second(s.Deployments.Moments(ctx, environments.DeploymentQuery{Org: "acme", Limit: 9})),
+			second(s.Successions.Predecessors(ctx, "one", query)),
+		}
+	})
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func third[S, T any](_ S, _ T, err error) error { return err }

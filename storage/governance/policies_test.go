@@ -262,3 +262,30 @@ func TestLatestVersionsAreInTheOrderOfTheGivenNames(t *testing.T) {
 		t.Errorf("another organization has %+v: %v", foreign, err)
 	}
 }
+
+func TestFilesOfPoliciesAreInTheOrderOfTheReferencesAndComplete(t *testing.T) {
+	policies, _, _ := newPolicies(t)
+	putPolicies(t, policies, policyChange("o", "a", "a1", 1), policyChange("o", "a", "a2", 2), policyChange("o", "b", "b1", 3))
+	a1, a2, b1 := policy.Reference{Name: "a", Version: 1}, policy.Reference{Name: "a", Version: 2}, policy.Reference{Name: "b", Version: 1}
+	for _, c := range []struct {
+		org        string
+		references []policy.Reference
+		want, lost string
+	}{
+		{"o", nil, "", ""},
+		{"o", []policy.Reference{b1, a1, a2}, "b1 a1 a2", ""},
+		{"o", []policy.Reference{{Name: "c", Version: 1}, a1, a2}, "", "c"},
+		{"o", []policy.Reference{b1, {Name: "a", Version: 3}, a1}, "", "a"},
+		{"o", []policy.Reference{a1, a2, {Name: "b", Version: 2}}, "", "b"},
+		{"other", []policy.Reference{a1}, "", "a"},
+	} {
+		found, err := policies.Files(t.Context(), c.org, c.references)
+		got := strings.Join(storage.Map(found, func(version policy.Version) string { return string(version.Content) }), " ")
+		if got != c.want || errors.Is(err, storage.ErrDamaged) != (c.lost != "") || (err == nil) != (c.lost == "") {
+			t.Errorf("%v of %s: %q, %v", c.references, c.org, got, err)
+		}
+		if c.lost != "" && !strings.Contains(fmt.Sprint(err), "'"+c.lost+"'") {
+			t.Errorf("%v of %s: the error is %v, want one of %s", c.references, c.org, err, c.lost)
+		}
+	}
+}

@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"attestry/evidence/notification"
+	"attestry/storage"
 	"attestry/storage/notifications"
+	"attestry/storage/storagetest"
 )
 
 var (
@@ -80,6 +82,17 @@ func TestSwitchOnDoesNotChangeOtherTargets(t *testing.T) {
 	if err := targets.SwitchOn(t.Context(), "org", action); err != nil || docs.Snapshot().Commands() != 1 {
 		t.Errorf("%d commands, %v", docs.Snapshot().Commands(), err)
 	}
+}
+
+func TestSwitchOnFailsWithEachOfItsCommands(t *testing.T) {
+	open := func() storage.Documents {
+		docs := openEngine(t)
+		update(t, notifications.NewTargets(docs), first, func(s *notification.TargetState) { s.SwitchedOffAt = 2 })
+		return docs
+	}
+	storagetest.EachFailure(t, 3, open, func(docs storage.Documents) error {
+		return notifications.NewTargets(docs).SwitchOn(t.Context(), "org", action)
+	})
 }
 
 func TestSecretsOfTargets(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"attestry/evidence"
 	"attestry/storage"
 	"attestry/storage/pipelines"
+	"attestry/storage/storagetest"
 )
 
 // bulky returns an attestation whose document has a bit more than size bytes.
@@ -192,5 +193,47 @@ func TestReadsAreCharged(t *testing.T) {
 	}
 	if _, err := store.Attestations.Get(storage.WithCharge(ctx, nil), "org", "a-f"); err != nil || read != charged {
 		t.Errorf("charged %d more, %v", read-charged, err)
+	}
+}
+
+func TestAttestationsByCommitAreTheNewestOfAllCommits(t *testing.T) {
+	store, _, _ := apptest.NewStore(t)
+	for i, commit := range []string{"aa", "bb", "aa", "bb", "aa", "dd"} {
+		record := apptest.AttestationRecord(fmt.Sprint(commit, i), "f", "generic", true, float64(i))
+		record.CommitSHA = commit
+		apptest.PutAttestations(t, store, record)
+	}
+	query := pipelines.AttestationQuery{Org: "org", Commits: []string{"aa", "bb", "cc"}}
+	for _, c := range []struct{ limit, maxBytes, commands int }{
+		{10, apptest.WholeBatch, 1}, {3, apptest.WholeBatch, 1}, {10, 1, 7}, {3, 1, 5},
+	} {
+		want := map[string]string{"aa": "aa4-f aa2-f aa0-f", "bb": "bb3-f bb1-f", "cc": ""}
+		if c.limit == 3 {
+			want = map[string]string{"aa": "aa4-f aa2-f", "bb": "bb3-f", "cc": ""}
+		}
+		open := func() storage.Documents { return store.Documents }
+		storagetest.EachFailure(t, c.commands, open, func(docs storage.Documents) error {
+			lists, err := pipelines.NewAttestations(docs).ByCommit(t.Context(), query, c.limit, c.maxBytes)
+			if err != nil {
+				return err
+			}
+			for _, commit := range query.Commits {
+				var found []evidence.Attestation
+				for list := lists[commit]; list.More(); {
+					batch, err := list.Next(t.Context(), c.maxBytes)
+					if err != nil {
+						return err
+					}
+					found = append(found, batch...)
+				}
+				if listed(found) != want[commit] {
+					t.Errorf("at most %d in %d bytes: %s has %s, want %s", c.limit, c.maxBytes, commit, listed(found), want[commit])
+				}
+			}
+			if len(lists) != len(query.Commits) {
+				t.Errorf("%d lists", len(lists))
+			}
+			return nil
+		})
 	}
 }

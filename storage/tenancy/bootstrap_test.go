@@ -387,8 +387,9 @@ func TestEntriesDeclaredAbsentAreRemoved(t *testing.T) {
 	}
 }
 
-func TestBootstrapFailsWithEachOfItsCommands(t *testing.T) {
-	clock := evidencetest.NewClock(time.Unix(1_800_000_000, 0))
+// failEach repeats what run does, after tenancyBootstrap, with each of its commands failing once.
+func failEach(t *testing.T, least int, clock *evidencetest.Clock, run func(store *tenancy.Tenancy) error) {
+	t.Helper()
 	open := func() storage.Documents {
 		docs := newTenancyDocuments(t)
 		store := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
@@ -396,12 +397,18 @@ func TestBootstrapFailsWithEachOfItsCommands(t *testing.T) {
 		apply(t, store, tenancyBootstrap())
 		return docs
 	}
+	storagetest.EachFailure(t, least, open, func(docs storage.Documents) error {
+		store := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
+		defer store.Close()
+		return run(store)
+	})
+}
+
+func TestBootstrapFailsWithEachOfItsCommands(t *testing.T) {
 	declared := bootstrapWithMadeKeys()
 	declared.Users[0].Keys[0].Absent = true
 	declared.Organizations[0].Members, declared.Organizations[0].AbsentMembers = map[string]evidence.Role{"bert": evidence.Admin}, []string{"anna"}
-	storagetest.EachFailure(t, 20, open, func(docs storage.Documents) error {
-		store := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
-		defer store.Close()
+	failEach(t, 20, evidencetest.NewClock(time.Unix(1_800_000_000, 0)), func(store *tenancy.Tenancy) error {
 		_, err := store.ApplyBootstrap(t.Context(), declared)
 		return err
 	})

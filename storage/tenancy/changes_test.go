@@ -670,3 +670,59 @@ func TestTheAuditLogIsFilteredAndSorted(t *testing.T) {
 		})
 	}
 }
+
+func TestKeysAndIdentityProvidersAreLimited(t *testing.T) {
+	store, docs, _ := newTenancy(t)
+	bert, err := store.UserKeys(t.Context(), "bert")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The declared key is copied, as issuing so many keys would take seconds.
+	schemas, record := tenancy.Schemas(), docs.all("keys")["keys/"+evidence.HashAPIKey(bertsKey)]
+	keys := schemas[slices.IndexFunc(schemas, func(schema *storage.Schema) bool { return schema.Name == "keys" })]
+	for i := range 998 {
+		record.ID = fmt.Sprint("copy-", i)
+		if err := docs.Documents.Write(t.Context(), storage.Write{Kind: storage.WriteInsert, Schema: keys, Record: record}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	last := ""
+	issue := func() error {
+		key, _, err := store.IssueKey(t.Context(), bert, annaActs, tenancy.NewKey{Description: "one more"})
+		if err == nil {
+			last = key.ID
+		}
+		return err
+	}
+	put := func(name int, audience string) func() error {
+		provider := identity.IdentityProvider{Name: fmt.Sprint(name), Issuer: "https://forge.example", Audience: audience, Privilege: evidence.Member}
+		return func() error {
+			_, _, err := store.PutIdentityProvider(t.Context(), "open", annaActs, provider)
+			return err
+		}
+	}
+	for i := range 49 {
+		if err := put(i, "a")(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range []struct {
+		name    string
+		change  func() error
+		refused bool
+	}{
+		{"the 1000th key", issue, false},
+		{"the 1001st key", issue, true},
+		{"revoking one", func() error { return store.RevokeKey(t.Context(), bert, annaActs, last) }, false},
+		{"another 1000th key", issue, false},
+		{"the 50th provider", put(49, "a"), false},
+		{"the 51st provider", put(50, "a"), true},
+		{"a change of one of 50", put(49, "b"), false},
+		{"deleting one", func() error { return store.DeleteIdentityProvider(t.Context(), "open", annaActs, "0") }, false},
+		{"another 50th provider", put(50, "a"), false},
+	} {
+		if err := step.change(); (err != nil) != step.refused || step.refused && evidence.CodeOf(err) != evidence.Invalid {
+			t.Errorf("%s: %v", step.name, err)
+		}
+	}
+}

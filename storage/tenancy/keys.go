@@ -98,14 +98,10 @@ func (t *Tenancy) recordUse(known *knownKey, now int64) {
 }
 
 func (t *Tenancy) newKey(owner identity.KeyOwner, secret evidence.Secret, fresh NewKey) evidence.Key {
-	key := evidence.Key{
+	return evidence.Key{
 		ID: evidence.NewID(), Hash: evidence.HashAPIKey(secret.Reveal()), OwnerID: owner.ID, OwnerName: owner.Name,
-		Description: fresh.Description, CreatedAt: t.clock().Unix(), ExpiresAt: fresh.ExpiresAt,
+		AccountOrgID: owner.OrgID, Description: fresh.Description, CreatedAt: t.clock().Unix(), ExpiresAt: fresh.ExpiresAt,
 	}
-	if owner.ServiceAccount {
-		key.AccountOrgID = owner.OrgID
-	}
-	return key
 }
 
 func invalidKey() error { return evidence.NewError(evidence.Unauthorized, evidence.InvalidKeyMessage) }

@@ -19,6 +19,8 @@ type queue struct {
 	tasks   []string // key and attempt
 	waiting int
 	err     error // returned by Enqueue
+	// ask, if set, returns the error of Waiting.
+	ask func() error
 }
 
 func (q *queue) Enqueue(_ context.Context, ref job.Ref, attempt int64) error {
@@ -28,7 +30,12 @@ func (q *queue) Enqueue(_ context.Context, ref job.Ref, attempt int64) error {
 	return q.err
 }
 
-func (q *queue) Waiting(context.Context, string) (int, error) { return q.waiting, nil }
+func (q *queue) Waiting(context.Context, string) (int, error) {
+	if q.ask != nil {
+		return q.waiting, q.ask()
+	}
+	return q.waiting, nil
+}
 
 // take returns the tasks that were enqueued since the last call.
 func (q *queue) take() []string {
@@ -78,6 +85,56 @@ func TestDueWorkIsEnqueuedAgainAfterAPause(t *testing.T) {
 	step("when more is due", "a:90003", "later:200001")
 	now = now.Add(time.Hour)
 	step("an hour later", "a:90008", "later:200008")
+	now = now.Add(-time.Minute)
+	step("after the clock is set back", "a:90008", "later:200008")
+	now = time.Unix(250, 0)
+	step("after it is set back further", "a:90004", "later:200002")
+}
+
+// TestRelayEnqueuesNothingAfterAFailure has each question of a pass fail.
+func TestRelayEnqueuesNothingAfterAFailure(t *testing.T) {
+	failure := errors.New("a fault of a test")
+	for at, name := range []string{"the first read", "the election", "the queue", "the second read"} {
+		t.Run(name, func(t *testing.T) {
+			asked := 0
+			ask := func() error {
+				if asked++; asked == at+1 {
+					return failure
+				}
+				return nil
+			}
+			source := func(context.Context, float64, string) ([]job.Ref, string, error) {
+				return []job.Ref{{Kind: &job.Send, Key: "a", Due: 90}}, "", ask()
+			}
+			q := &queue{ask: ask}
+			r := relay.New(job.QueueNotifications, q, func() time.Time { return time.Unix(100, 0) },
+				func(context.Context) (bool, error) { return true, ask() }, source)
+			if err := r.Relay(t.Context()); !errors.Is(err, failure) || len(q.tasks) > 0 {
+				t.Errorf("enqueued %v, %v", q.tasks, err)
+			}
+			if err := r.Relay(t.Context()); err != nil || len(q.tasks) != 1 {
+				t.Errorf("afterwards it enqueues %v, %v", q.tasks, err)
+			}
+		})
+	}
+}
+
+// TestRelayReadsOnlyWhatItEnqueues has a source of endless pages of a thousand.
+func TestRelayReadsOnlyWhatItEnqueues(t *testing.T) {
+	read := 0
+	source := func(context.Context, float64, string) ([]job.Ref, string, error) {
+		refs := make([]job.Ref, 1_000)
+		for i := range refs {
+			refs[i] = job.Ref{Kind: &job.Send, Key: strconv.Itoa(1_000*read + i)}
+		}
+		read++
+		return refs, "more", nil
+	}
+	q := &queue{waiting: 9_000}
+	r := relay.New(job.QueueNotifications, q, func() time.Time { return time.Unix(100, 0) }, func(context.Context) (bool, error) { return true, nil }, source)
+	if err := r.Relay(t.Context()); err != nil || read != 11 || len(q.tasks) != 1_000 {
+		t.Errorf("read %d pages, enqueued %d tasks, %v", read, len(q.tasks), err)
+	}
 }
 
 func TestWorkAfterAPageOfEnqueuedWorkIsEnqueued(t *testing.T) {

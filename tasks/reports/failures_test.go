@@ -3,6 +3,8 @@ package reports_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 
 	"attestry/evidence"
@@ -138,5 +140,72 @@ func TestParkedReportIsCountedOnce(t *testing.T) {
 	}
 	if err := processor.Drain(t.Context(), s.env); err != nil || parked != 1 {
 		t.Errorf("%d reports are counted as parked: %v", parked, err)
+	}
+}
+
+// TestReportsAreProcessedAfterAFailedCommand has each command of a worker fail once. Another worker continues, and must
+// come to what the facts and policies say.
+func TestReportsAreProcessedAfterAFailedCommand(t *testing.T) {
+	for name, prepare := range map[string]func(t *testing.T) (s *modelScene, check func()){
+		"rollout": func(t *testing.T) (*modelScene, func()) {
+			s := newModelScene(t, false, nil)
+			s.apply(t, rollout...)
+			return s, func() {
+				operations := append(slices.Clone(rollout), operation{Kind: "drain"})
+				if difference := modelOf(operations, s.answered).compare(s.storedModel(t)); difference != "" {
+					t.Error(difference)
+				}
+			}
+		},
+		"policy that all fulfil": func(t *testing.T) (*modelScene, func()) {
+			s := knownFleet(t, 3)
+			s.attach(t, "known", `artifacts: {provenance: {required: true},
+				trail-compliance: {required: true, exceptions: [{if: "${{ flow.name in ['build', 'scan'] }}"}]}}`)
+			return s, func() {
+				if head := s.head(t); head.Last != 2 || head.Processed != 2 || head.Counts.True != 3 || len(head.Policies) != 1 {
+					t.Errorf("head is %+v", head)
+				}
+			}
+		},
+	} {
+		reached := true
+		for at := 1; reached; at++ {
+			reached = false // for -failfast, which skips the test below after a failure
+			t.Run(fmt.Sprint(name, ", command ", at), func(t *testing.T) {
+				s, check := prepare(t)
+				var faults *storagetest.FaultInjector
+				worker := s.another(t, func(docs storage.Documents) storage.Documents {
+					faults = storagetest.NewFaultInjector(docs, storagetest.Fault{At: at, Err: errFault})
+					return faults
+				})
+				if err := worker.processor.Drain(t.Context(), s.env); err != nil && !errors.Is(err, errFault) {
+					t.Errorf("the worker fails: %v", err)
+				}
+				reached = faults.Reached.Load()
+				s.apply(t, operation{Kind: "drain"})
+				check()
+			})
+		}
+	}
+}
+
+// TestReportThatArrivesMeanwhileIsProcessedToo accepts a report when the worker has read those that wait.
+func TestReportThatArrivesMeanwhileIsProcessedToo(t *testing.T) {
+	s := newScene(t, nil)
+	s.accept(t, running("a"))
+	accepted := false
+	worker := s.another(t, func(docs storage.Documents) storage.Documents {
+		return &storagetest.Interceptor{Documents: docs, Around: func(command storagetest.Command, run func() error) error {
+			inserts := slices.ContainsFunc(command.Writes, func(write storage.Write) bool { return write.Schema.Name == "snapshots" })
+			if inserts && !accepted {
+				accepted = true
+				s.accept(t, running("b"))
+			}
+			return run()
+		}}
+	})
+	worker.drain(t)
+	if head := s.head(t); head.Processed != 2 || head.Last != 2 {
+		t.Errorf("head is %+v", head)
 	}
 }

@@ -325,6 +325,7 @@ func TestLogicalSnapshotsSurviveAWorkerKilledAtAnyWrite(t *testing.T) {
 	killed, shared := true, newScene(t, nil)
 	worker := shared.watcher(t)
 	for write := 1; killed; write++ {
+		killed = false // for -failfast, which skips the tests below after a failure
 		for _, after := range []bool{false, true} {
 			t.Run(fmt.Sprintf("write %d after %v", write, after), func(t *testing.T) {
 				one, two := shared.member(t), shared.member(t)
@@ -615,6 +616,7 @@ func TestReaderFinishesALogicalSnapshotOfAKilledWorker(t *testing.T) {
 	killed, unfinished, shared := true, 0, newScene(t, nil)
 	worker := shared.watcher(t)
 	for write := 1; killed; write++ {
+		killed = false // for -failfast, which skips the tests below after a failure
 		t.Run(fmt.Sprint("write ", write), func(t *testing.T) {
 			one := shared.member(t)
 			all := one.unite(t, one.env)

@@ -114,6 +114,7 @@ func TestRetryThatIsKilledLosesNothing(t *testing.T) {
 	killed, shared := true, newScene(t, nil)
 	operator := shared.watcher(t)
 	for write := 1; killed; write++ {
+		killed = false // for -failfast, which skips the tests below after a failure
 		for _, after := range []bool{false, true} {
 			t.Run(fmt.Sprintf("write %d after %v", write, after), func(t *testing.T) {
 				s := shared.member(t)

@@ -81,6 +81,7 @@ func policyCostsTheSame(t *testing.T, content string, more int) {
 func TestReevaluationSurvivesTheDeathOfTheWorkerAtAnyWrite(t *testing.T) {
 	died := true
 	for write := 1; died; write++ {
+		died = false // for -failfast, which skips the tests below after a failure
 		for _, after := range []bool{false, true} {
 			t.Run(fmt.Sprintf("write %d after %t", write, after), func(t *testing.T) {
 				died = reevaluateWithDeath(t, write, after)

@@ -14,15 +14,16 @@ import (
 // otherTests are further packages whose tests cover a package, by the longest matching prefix of its path. They run if
 // the package's own tests do not fail.
 var otherTests = map[string][]string{
-	"attestry/evidence":             {"./evidence/...", "./app/recording"},
-	"attestry/evidence/audit":       {"./scripts/verify-package", "./tasks/auditpackage"},
-	"attestry/evidence/compliance":  {"./app/recording"},
-	"attestry/evidence/snapshot":    {"./tasks/reports"},
-	"attestry/storage":              {"./storage/pebble"},
-	"attestry/storage/environments": {"./tasks/reports"},
-	"attestry/storage/names":        {"./storage/environments", "./storage/governance", "./storage/pipelines"},
-	"attestry/storage/pipelines":    {"./app/recording"},
-	"attestry/tasks":                {"./worker/server"},
+	"attestry/evidence":              {"./evidence/...", "./app/recording"},
+	"attestry/evidence/audit":        {"./scripts/verify-package", "./tasks/auditpackage"},
+	"attestry/evidence/compliance":   {"./app/recording"},
+	"attestry/evidence/snapshot":     {"./tasks/reports"},
+	"attestry/storage":               {"./storage/pebble", "./storage/pipelines"},
+	"attestry/storage/environments":  {"./tasks/reports"},
+	"attestry/storage/notifications": {"./tasks/notification"},
+	"attestry/storage/names":         {"./storage/environments", "./storage/governance", "./storage/pipelines"},
+	"attestry/storage/pipelines":     {"./app/recording"},
+	"attestry/tasks":                 {"./worker/server"},
 }
 
 // stories are the tests of the whole service, which run last.
