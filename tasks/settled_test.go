@@ -1,7 +1,9 @@
 package tasks_test
 
 import (
+	"bytes"
 	"log/slog"
+	"strings"
 	"testing"
 
 	"attestry/tasks"
@@ -48,7 +50,8 @@ func TestWaitersAreWokenForTheirEnvironmentOnly(t *testing.T) {
 
 func TestWaitersAreRefusedWithoutSubscription(t *testing.T) {
 	server, client := startRedis(t)
-	waiters := tasks.NewWaiters(client, slog.New(slog.DiscardHandler))
+	var logged bytes.Buffer
+	waiters := tasks.NewWaiters(client, slog.New(slog.NewTextHandler(&logged, nil)))
 	listen(t, waiters)
 	server.Close()
 	eventually(t, "waiters are refused while the subscription is lost", func() bool {
@@ -56,4 +59,7 @@ func TestWaitersAreRefusedWithoutSubscription(t *testing.T) {
 		leave()
 		return !ok
 	})
+	if strings.Count(logged.String(), "lost the subscription") != 1 {
+		t.Errorf("logged %s", logged.String())
+	}
 }

@@ -133,6 +133,17 @@ func TestFaultsOfADefinitionNameItsParts(t *testing.T) {
 	finding(t, err, "summary")
 }
 
+func TestTypeHasAtMost100RulesOf10000BytesEach(t *testing.T) {
+	rules := func(n, length int) Definition {
+		return Definition{Rules: slices.Repeat([]string{strings.Repeat(" ", length-4) + "true"}, n)}
+	}
+	if err := Check(rules(100, 10_000)); err != nil {
+		t.Errorf("what is allowed is refused: %v", err)
+	}
+	finding(t, Check(rules(101, 4)), "evaluator.rules")
+	finding(t, Check(rules(1, 10_001)), "evaluator.rules[0]")
+}
+
 func TestStoredDefinitionThatDoesNotCompileIsNoFaultOfThePayload(t *testing.T) {
 	for name, definition := range map[string]Definition{
 		"rule":   {Rules: []string{".a >"}},

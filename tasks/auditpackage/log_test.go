@@ -110,6 +110,19 @@ func TestPackageProvesThatItsFactsAreInTheLog(t *testing.T) {
 	}
 }
 
+func TestMembersOfSeveralTrailsAreInOrder(t *testing.T) {
+	s := withLog(t)
+	for _, trail := range []string{"1", "2", "3", "4", "5", "6"} {
+		s.begin(trail)
+		s.report(trail, "web", current)
+	}
+	s.sequence()
+	members := s.packageOf(s.ofArtifact(current))
+	if result := s.prove(members); len(result.Findings) > 0 || !slices.IsSortedFunc(names(members), audit.CompareMembers) {
+		t.Errorf("members %q, findings %v", names(members), result.Findings)
+	}
+}
+
 func TestShownFactsWithoutAProofAreFound(t *testing.T) {
 	s := withLog(t)
 	s.deliver()
@@ -399,18 +412,23 @@ func TestAuditorsProveAFactByHand(t *testing.T) {
 }
 
 func TestAssemblyFailsWithEachOfItsCommands(t *testing.T) {
-	s := withLog(t)
-	s.deliver()
+	s, bundle := withAudit(t)
+	id := s.attest("1", attestation("more", evidence.TypeGeneric))
 	s.allow(current)
 	s.sequence()
 	engine := s.docs
-	for kind, subject := range map[string]audit.Assembly{"a trail": s.ofTrail("1"), "an artifact": s.ofArtifact(current)} {
+	for kind, subject := range map[string]audit.Assembly{
+		"a trail": s.ofTrail("1"), "an artifact": s.ofArtifact(current), "an attestation": s.ofAttestation("1", id), "a bundle": bundle,
+	} {
 		t.Run(kind, func(t *testing.T) {
 			open := func() storage.Documents {
 				s.start(engine, s.engine)
 				s.clock.Advance(time.Hour)
+				for _, fresh := range []audit.Assembly{subject, s.ofTrail("1")} { // the bundle contains the package of the trail
+					_, err := s.store.Assemblies.Update(t.Context(), fresh.ID, func(a *audit.Assembly) { *a = fresh })
+					s.must(storage.IgnoreMissing(err))
+				}
 				s.ask(subject)
-				s.ask(subject) // the first one may only get the failure of the last attempt
 				return engine
 			}
 			storagetest.EachFailure(t, 20, open, func(docs storage.Documents) error {

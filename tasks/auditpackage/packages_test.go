@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -249,6 +250,28 @@ func TestLostEvidenceIsReportedUntilItIsRestored(t *testing.T) {
 	}
 }
 
+// TestLargeEvidenceLeavesNoOpenFile has a file that is not buffered in memory. A file without a name that stays open
+// takes space on the disk.
+func TestLargeEvidenceLeavesNoOpenFile(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the garbage collector closes files, too
+	s := newScene(t)
+	s.begin("1")
+	large := attestation("ticket", evidence.TypeGeneric)
+	large.Evidence = s.file(strings.Repeat("x", 10<<20+1))
+	s.attest("1", large)
+	members := s.packageOf(s.ofTrail("1"))
+	if result := verify(t, members); len(result.Findings) > 0 {
+		t.Errorf("verified: %+v", result)
+	}
+	files, err := filepath.Glob("/proc/self/fd/*")
+	s.must(err)
+	for _, file := range files {
+		if name, err := os.Readlink(file); err == nil && strings.Contains(name, "attestry-spool-") {
+			t.Errorf("%s is open", name)
+		}
+	}
+}
+
 func TestPackageThatTheObjectStoreLosesIsAssembledAgain(t *testing.T) {
 	s := newScene(t)
 	s.deliver()
@@ -263,7 +286,12 @@ func TestPackageThatTheObjectStoreLosesIsAssembledAgain(t *testing.T) {
 			s.must(os.WriteFile(path, append(bytes.Clone(content[:len(content)-1]), content[len(content)-1]^1), 0o600))
 		},
 	} {
-		damage()
+		s.must(s.requests.Check(t.Context(), subject.ID, first.Archive))
+		if damage(); name == "lost" {
+			if err := s.requests.Check(t.Context(), subject.ID, first.Archive); evidence.CodeOf(err) != evidence.Unavailable {
+				t.Errorf("a check of a lost package: %v", err)
+			}
+		}
 		opened, err := s.requests.Open(t.Context(), subject.ID, first.Archive, 0, -1)
 		if err == nil {
 			_, err = bytes.NewBuffer(nil).ReadFrom(opened)

@@ -110,6 +110,27 @@ func TestRequestDoesNotWaitForEver(t *testing.T) {
 	}
 }
 
+// stopping is the registry of a process that stops: it wakes waiters for the last time. It counts those that leave.
+type stopping struct{ left int }
+
+func (s *stopping) Register(string) (<-chan struct{}, func(), bool) {
+	wake := make(chan struct{})
+	close(wake)
+	return wake, func() { s.left++ }, true
+}
+
+func TestRequestDoesNotWaitWhileTheProcessStops(t *testing.T) {
+	s := newScene(t)
+	s.deliver()
+	ctx, cancel := context.WithTimeout(t.Context(), auditpackage.MaxWait/2)
+	defer cancel()
+	waiters := &stopping{}
+	answer, err := auditpackage.NewRequests(s.store, waiters, s.clock.Now).Ask(ctx, s.ofTrail("1"), time.Minute)
+	if err != nil || answer.Progress != audit.Pending || waiters.left != 1 {
+		t.Errorf("answer %+v, %d left, %v", answer, waiters.left, err)
+	}
+}
+
 func TestOutageIsReportedAndDoesNotCountAsAnAttempt(t *testing.T) {
 	s := newScene(t)
 	s.deliver()
@@ -272,13 +293,71 @@ func TestWorkersDoNotAssembleTheSamePackageAtOnce(t *testing.T) {
 	_, err := s.store.Assemblies.Update(t.Context(), subject.ID, func(a *audit.Assembly) { a.Begin("another worker", s.now()) })
 	s.must(err)
 	s.must(s.work())
-	if answer := s.ask(subject); answer.Progress != audit.Pending {
-		t.Errorf("answer %+v", answer)
+	s.must(s.assembler.Assemble(t.Context(), subject.ID)) // its task is late
+	if answer := s.ask(subject); answer.Progress != audit.Pending || !slices.Contains(s.published, subject.ID) {
+		t.Errorf("answer %+v, published %q", answer, s.published)
 	}
 	s.clock.Advance(time.Minute) // the other worker's lease expires
 	s.must(s.work())
 	if answer := s.ask(subject); answer.Progress != audit.Complete {
 		t.Errorf("answer %+v", answer)
+	}
+}
+
+// TestWorkerThatHasLostItsLeaseChangesNothing has another worker take over while a package is stored.
+func TestWorkerThatHasLostItsLeaseChangesNothing(t *testing.T) {
+	for name, failure := range map[string]error{"the package is stored": nil, "the package cannot be stored": errors.New("broken")} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t)
+			s.deliver()
+			subject := s.ofArtifact(current)
+			s.ask(subject)
+			s.start(s.docs, &observedObjects{Objects: s.engine, err: failure, put: func() {
+				s.clock.Advance(time.Minute)
+				_, err := s.store.Assemblies.Update(t.Context(), subject.ID, func(a *audit.Assembly) { a.Begin("another worker", s.now()) })
+				s.must(err)
+			}})
+			if err := s.work(); !errors.Is(err, failure) {
+				t.Errorf("got %v", err)
+			}
+			a, err := s.store.Assemblies.Get(t.Context(), subject.ID)
+			if stored := failure == nil; err != nil || a.Holder != "another worker" || a.ProgressOf(1) != audit.Pending || a.Reason != "" ||
+				(len(a.Replaced) == 1) != stored || stored && slices.Contains(s.published, subject.ID) {
+				t.Errorf("assembly %+v, published %q, %v", a, s.published, err)
+			}
+		})
+	}
+}
+
+// TestRequestsFailWithEachOfTheirCommands requests a package that was not requested for hours, and a new one, and
+// deletes old ones.
+func TestRequestsFailWithEachOfTheirCommands(t *testing.T) {
+	s := newScene(t)
+	s.deliver()
+	ready, fresh := s.ofTrail("1"), s.ofArtifact(current)
+	for name, run := range map[string]func() error{
+		"ready": func() error { _, err := s.requests.Ask(t.Context(), ready, 0); return err },
+		"fresh": func() error { _, err := s.requests.Ask(t.Context(), fresh, 0); return err },
+		"clean": func() error { return s.cleaner.Clean(t.Context()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			open := func() storage.Documents {
+				s.start(s.docs, s.engine)
+				s.assemble(ready)
+				_, err := s.store.Assemblies.Update(t.Context(), fresh.ID, func(a *audit.Assembly) { *a = fresh })
+				s.must(storage.IgnoreMissing(err))
+				if s.clock.Advance(2 * time.Hour); name == "clean" {
+					s.attest("1", attestation("more", evidence.TypeGeneric))
+					s.assemble(ready)
+					s.clock.Advance(keptFor + time.Hour)
+				}
+				return s.docs
+			}
+			storagetest.EachFailure(t, 4, open, func(docs storage.Documents) error {
+				s.start(docs, s.engine)
+				return run()
+			})
+		})
 	}
 }
 

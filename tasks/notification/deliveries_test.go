@@ -1,9 +1,11 @@
 package notification_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +17,7 @@ import (
 	"attestry/storage"
 	"attestry/storage/notifications"
 	"attestry/storage/storagetest"
+	tasks "attestry/tasks/notification"
 )
 
 // started reports a started artifact to a new action with the targets, and returns the number of the action.
@@ -187,32 +190,65 @@ func TestRetryAfterOfReceiversIsRespected(t *testing.T) {
 	}
 }
 
+// target returns the state of a target of an action.
+func (s *scene) target(action int64, target notification.Target) *notification.TargetState {
+	s.t.Helper()
+	states, err := s.store.Targets.States(s.t.Context(), acme.OrgID, notification.Action{Number: action, Targets: []notification.Target{target}})
+	s.must(err)
+	return new(states[notifications.TargetKey{Action: action, Target: target.ID()}])
+}
+
+// TestSuccessIsStoredOncePerSecondOrAfterAFailure has a new artifact start in each step.
+func TestSuccessIsStoredOncePerSecondOrAfterAFailure(t *testing.T) {
+	s := newScene(t)
+	target := webhook("a")
+	number := s.started(target)
+	s.relayAll()
+	last := s.target(number, target).LastSuccessAt
+	for i, step := range []struct {
+		after         time.Duration
+		reason        string
+		stored, fails bool
+	}{{0, "", false, false}, {time.Second, "", true, false}, {0, "The answer has status 500.", false, true}, {0, "", true, false}} {
+		s.clock.Advance(step.after)
+		s.recipient.answer = func(*notification.Target, *notification.Delivery) string { return step.reason }
+		s.report("web", fmt.Sprint(i))
+		s.relayAll()
+		state := s.target(number, target)
+		if (state.LastSuccessAt > last) != step.stored || (state.FailingSince > 0) != step.fails {
+			t.Errorf("step %d: %+v, the last success was at %f", i, state, last)
+		}
+		last = state.LastSuccessAt
+	}
+}
+
 func TestGoneReceiversAreNotNotifiedUntilTheyAreSwitchedOn(t *testing.T) {
 	s := newScene(t)
 	s.recipient.answer = func(*notification.Target, *notification.Delivery) string { return "The answer has status 410." }
 	s.recipient.status = 410
+	var counted []string
+	var logged bytes.Buffer
+	s.deliverer = tasks.NewDeliverer(s.store, s.recipient, s.clock.Now, slog.New(slog.NewTextHandler(&logged, nil)),
+		func(kind notification.TargetType, delivered bool) {
+			counted = append(counted, fmt.Sprint(kind, delivered))
+		})
 	target := webhook("a")
 	number := s.started(target)
 	s.relayAll()
 	if delivery := s.only(number); delivery.State != notification.Failed || len(delivery.Attempts) != 1 {
 		t.Errorf("delivery %+v", delivery)
 	}
-	reason := func() string {
-		states, err := s.store.Targets.States(t.Context(), acme.OrgID, notification.Action{Number: number, Targets: []notification.Target{target}})
-		s.must(err)
-		state := states[notifications.TargetKey{Action: number, Target: target.ID()}]
-		return state.SwitchedOffReason()
-	}
+	reason := func() string { return s.target(number, target).SwitchedOffReason() }
 	const want = "The target is switched off, as its receiver answered that it is gone (410)."
-	if got := reason(); got != want {
-		t.Errorf("the reason is %q", got)
+	if got := reason(); got != want || !strings.Contains(logged.String(), want) {
+		t.Errorf("the reason is %q, logged %s", got, logged.String())
 	}
 	s.recipient.answer = nil
 	_, err := s.store.Deliveries.Update(t.Context(), acme.OrgID, s.only(number).ID, func(d *notification.Delivery) { d.Again(s.now(), 0) })
 	s.must(err)
 	s.relayAll()
-	if delivery := s.only(number); delivery.State != notification.Delivered || reason() != want {
-		t.Errorf("after a success: %q, %+v", reason(), delivery)
+	if delivery := s.only(number); delivery.State != notification.Delivered || reason() != want || fmt.Sprint(counted) != "[WEBHOOKfalse WEBHOOKtrue]" {
+		t.Errorf("after a success: %q, %+v, counted %v", reason(), delivery, counted)
 	}
 	s.report("web", "shop")
 	s.relayAll()

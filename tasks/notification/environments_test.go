@@ -1,13 +1,17 @@
 package notification_test
 
 import (
+	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
 
 	"attestry/evidence"
+	"attestry/evidence/admission"
 	"attestry/evidence/notification"
 	"attestry/storage/governance"
+	"attestry/tasks/logical"
 )
 
 func TestStartedAndExitedArtifactsAreNotified(t *testing.T) {
@@ -115,6 +119,52 @@ func TestChangesOfTheComplianceStateAreNotifiedWithReasons(t *testing.T) {
 	s.wantNotices()
 	s.report()
 	s.wantNotices("ENVIRONMENT_COMPLIANT production SLACK", "ENVIRONMENT_COMPLIANT production WEBHOOK")
+	for _, count := range []int{notification.MaxDetails, notification.MaxDetails + 1} {
+		var names []string
+		for i := range count {
+			names = append(names, fmt.Sprintf("stranger-%02d", i))
+		}
+		s.report(names...)
+		s.relayAll()
+		details := s.deliveries(number)[0].Notice.Details
+		if last := details[len(details)-1]; len(details) != notification.MaxDetails || (last == "There are more.") != (count > notification.MaxDetails) {
+			t.Errorf("%d artifacts: %d details, the last is %q", count, len(details), last)
+		}
+		s.report()
+		s.relayAll()
+	}
+}
+
+// TestLogicalEnvironmentsAreNotifiedLikeTheirMembers has a member that is always compliant, and one that joins later.
+func TestLogicalEnvironmentsAreNotifiedLikeTheirMembers(t *testing.T) {
+	s := newScene(t)
+	production, calm := s.env, s.environment("calm", evidence.Server)
+	for _, member := range []string{calm, production} {
+		s.env = member
+		s.requireProvenance()
+		s.report()
+	}
+	all := s.environment("all", evidence.LogicalType)
+	include := func(members ...string) {
+		s.must(s.store.Environments.Modify(t.Context(), all, s.now(), func(e *evidence.Environment) (bool, error) {
+			return e.Apply(evidence.EnvironmentChange{Included: &members}), nil
+		}))
+		s.must(logical.NewUpdater(s.store, s.clock.Now, slog.New(slog.DiscardHandler)).Update(t.Context(), all))
+	}
+	include(calm)
+	number := s.action(notification.OfEnvironments, all, []notification.Trigger{notification.StartedArtifact, notification.NonCompliantEnv}, webhook("a"))
+	s.report("stranger")
+	s.wantNotices() // not a member yet
+	include(calm, production)
+	s.wantNotices("ENVIRONMENT_NON_COMPLIANT all WEBHOOK")
+	if notice := s.deliveries(number)[0].Notice; notice.Snapshot.Index != 2 || len(notice.Details) != 0 {
+		t.Errorf("notice %+v of snapshot %+v", notice, notice.Snapshot)
+	}
+	s.report("stranger", "other")
+	s.wantNotices("ARTIFACT_STARTED other WEBHOOK")
+	if notice := s.deliveries(number)[0].Notice; notice.Environment != "all" || notice.Snapshot.Index != 3 || len(notice.Details) != 1 {
+		t.Errorf("notice %+v of snapshot %+v", notice, notice.Snapshot)
+	}
 }
 
 func TestManyArtifactsAreSummarizedForPeople(t *testing.T) {
@@ -206,11 +256,32 @@ func TestAllowanceNoticesHaveTheVerdictThatFollows(t *testing.T) {
 	}
 }
 
-func TestArchivedEnvironmentsFireNothing(t *testing.T) {
+// breakGlass records a workload that was admitted against the verdict on its image.
+func (s *scene) breakGlass() {
+	s.t.Helper()
+	s.must(s.store.Admissions.Record(s.t.Context(), admission.Record{
+		ID: "record", Org: acme.OrgID, Environment: s.env, Outcome: admission.BreakGlass, Kind: "Pod", Name: "web", FirstAt: s.now(), LastAt: s.now(),
+		Refusals: []admission.Refusal{{Image: "web", Reason: "unknown"}},
+	}))
+}
+
+func TestArchivedEnvironmentsAndFlowsFireNothing(t *testing.T) {
 	s := newScene(t)
-	s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.StartedArtifact}, webhook("a"))
+	flow := s.flow()
+	s.action(notification.OfEnvironments, s.env, []notification.Trigger{
+		notification.StartedArtifact, notification.ScaledArtifact, notification.AllowedArtifact, notification.BrokenGlass,
+	}, webhook("a"))
+	s.action(notification.OfFlows, flow, allFlowTriggers, webhook("a"))
 	s.report("web")
-	s.must(s.store.Environments.Archive(t.Context(), acme.OrgID, "production", evidence.Seconds(s.clock.Now())))
+	s.report("web", "web")
+	s.allow("web")
+	s.breakGlass()
+	s.must(s.attest("1"))
+	s.must(s.store.Environments.Archive(t.Context(), acme.OrgID, "production", s.now()))
+	s.must(s.store.Flows.Archive(t.Context(), acme.OrgID, "backend", s.now()))
+	if s.must(s.relay.Relay(t.Context())); len(s.queue.fanouts) < 5 {
+		t.Fatalf("there are %d events", len(s.queue.fanouts))
+	}
 	s.wantNotices()
 }
 

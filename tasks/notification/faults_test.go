@@ -2,6 +2,7 @@ package notification_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -12,7 +13,9 @@ import (
 	"time"
 
 	"attestry/evidence"
+	"attestry/evidence/approval"
 	"attestry/evidence/notification"
+	"attestry/goroutine"
 	"attestry/storage"
 	"attestry/storage/storagetest"
 )
@@ -334,7 +337,7 @@ func TestFanOutFailsWithEachOfItsCommands(t *testing.T) {
 	s.relayAll()
 	s.action(notification.OfEnvironments, s.env, []notification.Trigger{
 		notification.StartedArtifact, notification.ExitedArtifact, notification.ScaledArtifact, notification.AllowedArtifact,
-		notification.NonCompliantEnv, notification.CompliantEnv,
+		notification.NonCompliantEnv, notification.CompliantEnv, notification.BrokenGlass,
 	}, webhook("a"), chat("b"))
 	s.action(notification.OfFlows, flow, allFlowTriggers, webhook("a"))
 	s.report("web")
@@ -342,15 +345,60 @@ func TestFanOutFailsWithEachOfItsCommands(t *testing.T) {
 	s.allow("web")
 	s.reportArtifact("2", "web")
 	s.must(s.attest("2", "web"))
+	s.must(s.store.Recorder.Attest(t.Context(), s.scope("2"), evidence.Attestation{
+		ID: evidence.NewID(), Org: acme.OrgID, Trail: "2", Name: "scan", Type: evidence.TypeGeneric, Fingerprint: fingerprint("web"), CreatedAt: s.now(),
+	}, nil))
+	s.must(s.store.Recorder.Approve(t.Context(), approval.Approval{
+		ID: evidence.NewID(), Org: acme.OrgID, Flow: flow, Trail: "2", Target: fingerprint("web"), ArtifactName: "web", CreatedAt: s.now(),
+	}))
+	s.breakGlass()
 	s.must(s.relay.Relay(t.Context()))
 	events := s.queue.fanouts
-	if len(events) < 6 {
+	if len(events) < 9 {
 		t.Fatalf("there are %d events", len(events))
 	}
 	for _, event := range events {
 		storagetest.EachFailure(t, 3, func() storage.Documents { return s.docs }, func(docs storage.Documents) error {
 			s.start(docs, nil)
-			return s.fanout.Tell(t.Context(), event.event, event.action)
+			err := s.fanout.Tell(t.Context(), event.event, event.action)
+			if errors.Is(err, goroutine.ErrPanicked) { // this would count an outage as an attempt
+				t.Error(err)
+			}
+			return err
 		})
 	}
+}
+
+func TestDeliveryFailsWithEachOfItsCommands(t *testing.T) {
+	for _, reason := range []string{"", "The answer has status 500."} {
+		s := newScene(t)
+		number := s.started(webhook("a"))
+		s.relayAll()
+		s.recipient.answer = func(*notification.Target, *notification.Delivery) string { return reason }
+		id := s.only(number).ID
+		again := func() storage.Documents {
+			s.clock.Advance(time.Hour)
+			s.start(s.docs, nil)
+			_, err := s.store.Deliveries.Update(t.Context(), acme.OrgID, id, func(d *notification.Delivery) { d.Again(s.now(), 0) })
+			s.must(err)
+			s.clock.Advance(time.Minute)
+			return s.docs
+		}
+		storagetest.EachFailure(t, 5, again, func(docs storage.Documents) error {
+			s.start(docs, nil)
+			return s.deliverer.Deliver(t.Context(), acme.OrgID, id)
+		})
+	}
+}
+
+func TestDeliveriesAreMadeWhileRedisIsUnreachable(t *testing.T) {
+	s := newScene(t)
+	s.started(webhook("a"))
+	s.must(s.relay.Relay(t.Context()))
+	task := s.queue.fanouts[0]
+	s.queue.err, s.queue.fanouts = errors.New("Redis is unreachable"), nil
+	s.must(s.fanout.Tell(t.Context(), task.event, task.action))
+	s.queue.err = nil
+	s.clock.Advance(11 * time.Second)
+	s.wantNotices("ARTIFACT_STARTED web WEBHOOK")
 }

@@ -76,6 +76,11 @@ func TestAttestationNoticesHaveTheFindingAndTheArtifact(t *testing.T) {
 	if notice := s.deliveries(action)[0].Notice; !slices.Equal(notice.Details, []string{"2 of 3 tests failed: rounding"}) || notice.Artifact.Provenance.Flow != "backend" {
 		t.Errorf("notice %+v", notice)
 	}
+	s.must(s.attest("1"))
+	s.wantNotices("ATTESTATION_REPORTED backend WEBHOOK")
+	if notice := s.deliveries(action)[0].Notice; len(notice.Details) != 0 || notice.Artifact != nil {
+		t.Errorf("without a finding and an artifact: notice %+v", notice)
+	}
 }
 
 func TestFlowsWithoutActionsFireNothing(t *testing.T) {

@@ -37,8 +37,8 @@ func (o *fakeObjects) List(_ context.Context, after string, limit int) (page []s
 }
 
 func (o *fakeObjects) Delete(_ context.Context, key string) error {
-	if o.deletion == nil {
-		o.keys = slices.DeleteFunc(slices.Clone(o.keys), func(one string) bool { return one == key })
+	if at, found := slices.BinarySearch(o.keys, key); found && o.deletion == nil {
+		o.keys = slices.Delete(o.keys, at, at+1)
 	}
 	return o.deletion
 }
@@ -55,7 +55,7 @@ type scene struct {
 }
 
 func newScene(t *testing.T, keys ...string) *scene {
-	s := &scene{objects: &fakeObjects{keys: keys}, named: map[string]bool{}, clock: evidencetest.NewClock(time.Unix(1_800_000_000, 0))}
+	s := &scene{objects: &fakeObjects{keys: slices.Clone(keys)}, named: map[string]bool{}, clock: evidencetest.NewClock(time.Unix(1_800_000_000, 0))}
 	s.leases = storage.NewLeases(pebbletest.Open(t, filepath.Join(t.TempDir(), "documents"), []*storage.Schema{storage.LeaseSchema}), s.clock.Now)
 	kind := orphans.Kind{Prefix: "a/", Named: func(context.Context) (map[string]bool, error) { return s.named, s.namedErr }}
 	s.Collector = orphans.NewCollector(s.objects, s.leases, kind, s.clock.Now, slog.New(slog.NewTextHandler(&s.logged, nil)))

@@ -211,6 +211,27 @@ func published(t *testing.T) (f *fixture, backup storage.Documents, last string)
 	return f, backup, f.log().Checkpoint
 }
 
+// withoutTiles is an object store of which only the checkpoints can be read.
+type withoutTiles struct{ storage.Objects }
+
+func (o withoutTiles) Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
+	if !strings.HasPrefix(key, "log-checkpoints.") {
+		return nil, errKilled
+	}
+	return o.Objects.Get(ctx, key, offset, length)
+}
+
+func TestSequencingFailsIfTheLogCannotBeCompared(t *testing.T) {
+	f := newFixture(t)
+	f.add("acme", 100)
+	f.sequenceAndKeep()
+	f.add("acme", 156) // completes a tile, which is an object
+	f.sequence("acme")
+	if err := f.process(f.docs, withoutTiles{f.objs}).Sequence(t.Context(), "acme"); !errors.Is(err, errKilled) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestARestoredDatabaseDoesNotForkItsLog(t *testing.T) {
 	f, backup, last := published(t)
 	f.docs = backup

@@ -289,14 +289,14 @@ func (f *fixture) checkBundles(reader *logs.Logs, log *logs.Log, texts [][]byte)
 
 func TestAllLeavesGetAnIndex(t *testing.T) {
 	f := newFixture(t)
-	f.add("acme", 700)
+	f.add("acme", storage.MaxMany+2) // more than one search finds
 	f.add("other", 3)
 	f.sequence("acme")
-	f.check("acme", 700)
+	f.check("acme", storage.MaxMany+2)
 	f.add("acme", 1)
 	f.sequence("acme")
 	f.sequence("acme")
-	f.check("acme", 701)
+	f.check("acme", storage.MaxMany+3)
 	f.sequence("other")
 	f.check("other", 3)
 }
@@ -341,8 +341,17 @@ func TestALeafThatWasStoredLateGetsAnIndex(t *testing.T) {
 	}
 	f.clock.Advance(-time.Minute)
 	f.add("acme", 1)
-	f.clock.Advance(time.Minute + 10*time.Second)
-	must(t, process.Sequence(t.Context(), "acme"))
+	f.clock.Advance(time.Minute)
+	for _, step := range []struct {
+		after time.Duration
+		want  int64
+	}{{0, 4}, {5 * time.Second, 4}, {time.Second, 5}} { // all times are searched ten seconds after the last time
+		f.clock.Advance(step.after)
+		must(t, process.Sequence(t.Context(), "acme"))
+		if size := f.log().Tree.Size; size != step.want {
+			t.Errorf("after %v more the log has %d entries, want %d", step.after, size, step.want)
+		}
+	}
 	f.check("acme", 5)
 }
 
@@ -441,6 +450,18 @@ func atEachWrite(t *testing.T, run func(f *fixture, org string, process *injecto
 			}
 		})
 	}
+}
+
+func TestSequencingFailsWithEachOfItsCommands(t *testing.T) {
+	f := newFixture(t)
+	open := func() storage.Documents {
+		f.add("acme", 3)
+		return f.docs
+	}
+	storagetest.EachFailure(t, 5, open, func(docs storage.Documents) error { return f.process(docs, f.objs).Sequence(t.Context(), "acme") })
+	f.add("acme", 3)
+	f.sequence("acme")
+	f.check("acme", int(f.facts.Load()))
 }
 
 func TestTheNextSequencerFinishesTheWorkOfAKilledOne(t *testing.T) {

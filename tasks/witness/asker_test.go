@@ -3,10 +3,13 @@ package witness_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -23,6 +26,7 @@ import (
 	"attestry/storage/filesystem"
 	"attestry/storage/logs"
 	"attestry/storage/pebble/pebbletest"
+	"attestry/storage/storagetest"
 	"attestry/tasks/sequencer"
 	"attestry/tasks/witness"
 )
@@ -42,6 +46,7 @@ func (organizations) OrganizationOf(_ context.Context, id string) (evidence.Orga
 type fixture struct {
 	t         *testing.T
 	docs      storage.Documents
+	objects   storage.Objects
 	logs      *logs.Logs
 	sequencer *sequencer.Sequencer
 	clock     *evidencetest.Clock
@@ -61,7 +66,7 @@ func newFixture(t *testing.T, witnesses ...string) *fixture {
 	must(t, err)
 	keys, err := translog.ParseKeys(file)
 	must(t, err)
-	f := &fixture{t: t, clock: evidencetest.NewClock(time.Unix(1_800_000_000, 0))}
+	f := &fixture{t: t, objects: objects, clock: evidencetest.NewClock(time.Unix(1_800_000_000, 0))}
 	f.docs = pebbletest.Open(t, filepath.Join(folder, "documents"), append(logs.Schemas(), factSchema))
 	f.logs = logs.New(f.docs, objects)
 	f.sequencer = sequencer.New(f.logs, keys, organizations{}, "example.com", f.clock.Now)
@@ -96,8 +101,14 @@ func (f *fixture) sign(count int) {
 	must(f.t, f.sequencer.Sequence(f.t.Context(), "acme"))
 }
 
-// ask has a new asker ask the witnesses, and collects its log output and the failures that it counts.
+// ask has a new asker ask the witnesses.
 func (f *fixture) ask() {
+	f.t.Helper()
+	must(f.t, f.askWith(f.logs))
+}
+
+// askWith has a new asker of some logs ask the witnesses, and collects its log output and the failures that it counts.
+func (f *fixture) askWith(of *logs.Logs) error {
 	f.t.Helper()
 	var settings []string
 	for _, witness := range f.witnesses {
@@ -107,12 +118,12 @@ func (f *fixture) ask() {
 	must(f.t, witnesses.UnmarshalText([]byte(strings.Join(settings, ","))))
 	f.output.Reset()
 	f.failures = nil
-	asker := witness.New(f.logs, witnesses, http.DefaultClient, f.clock.Now, slog.New(slog.NewTextHandler(&f.output, nil)), func(name, reason string) {
+	asker := witness.New(of, witnesses, http.DefaultClient, f.clock.Now, slog.New(slog.NewTextHandler(&f.output, nil)), func(name, reason string) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.failures = append(f.failures, name+" "+reason)
 	})
-	must(f.t, asker.Ask(f.t.Context(), "acme"))
+	return asker.Ask(f.t.Context(), "acme")
 }
 
 func (f *fixture) log() logs.Log {
@@ -224,6 +235,9 @@ func TestAStoppedWitnessIsAFailure(t *testing.T) {
 	f.sign(1)
 	f.ask()
 	f.want("stopped", []string{"w2"}, []string{"w1 failed"})
+	if output := f.output.String(); !strings.Contains(output, "/add-checkpoint") { // the error of the request
+		t.Error(output)
+	}
 }
 
 func TestARequestIsRepeatedWithTheSizeThatTheWitnessAnswers(t *testing.T) {
@@ -267,6 +281,57 @@ func TestAForkIsReported(t *testing.T) {
 				t.Error(output)
 			}
 		})
+	}
+}
+
+// unreadable is an object store whose reads fail.
+type unreadable struct{ storage.Objects }
+
+func (unreadable) Get(context.Context, string, int64, int64) (io.ReadCloser, error) {
+	return nil, errors.New("a fault of a test")
+}
+
+func TestAProofThatCannotBeReadIsNoFork(t *testing.T) {
+	f := newFixture(t, "w1")
+	f.sign(100)
+	f.ask()
+	f.sign(156) // completes a tile, which is an object
+	must(t, f.askWith(logs.New(f.docs, unreadable{f.objects})))
+	f.want("unreadable", nil, []string{"w1 failed"})
+	f.clock.Advance(time.Hour)
+	f.ask()
+	f.want("readable again", []string{"w1"}, nil)
+}
+
+// TestAFailureOfTheStoreIsNoFork has each command of an asker fail once. In the second case the witness has cosigned a
+// later checkpoint meanwhile, so the log is read again.
+func TestAFailureOfTheStoreIsNoFork(t *testing.T) {
+	for _, overtaken := range []bool{false, true} {
+		f := newFixture(t, "w1")
+		f.sign(10)
+		f.ask()
+		for at, reached := 1, true; reached; at++ {
+			f.clock.Advance(time.Hour)
+			f.sign(3)
+			var once sync.Once
+			f.witnesses[0].Intercept = func(http.ResponseWriter, *http.Request) bool {
+				once.Do(func() {
+					if overtaken {
+						f.sign(5)
+						later, err := translog.ParseCheckpoint(f.log().Checkpoint)
+						must(t, err)
+						f.witnesses[0].Learn(later)
+					}
+				})
+				return false
+			}
+			faulty := storagetest.NewFaultInjector(f.docs, storagetest.Fault{At: at, Err: errors.New("a fault of a test")})
+			err := f.askWith(logs.New(faulty, f.objects))
+			reached = faulty.Reached.Load()
+			if noticed := err != nil || len(f.failures) > 0; slices.Contains(f.failures, "w1 fork") || noticed != (reached || overtaken) {
+				t.Errorf("overtaken %v, failure of command %d: %v, failures %v", overtaken, at, err, f.failures)
+			}
+		}
 	}
 }
 
