@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"attestry/app/recording"
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
@@ -73,6 +74,31 @@ func policyCostsTheSame(t *testing.T, content string, more int) {
 	}
 	if took[240] > took[40]+more {
 		t.Errorf("%d commands for 40 artifacts, %d for 240", took[40], took[240])
+	}
+}
+
+// TestArtifactsLackSomethingOnlyInTrailsWhereTheyAreNotCompliant attests what the template requires in one of two flows.
+func TestArtifactsLackSomethingOnlyInTrailsWhereTheyAreNotCompliant(t *testing.T) {
+	s := knownFleet(t, 1)
+	scope := recording.Scope{Org: "org", OrgName: "org", Flow: "scan", Trail: "service-0-1", By: "ci", ByID: "ci", At: 1e9}
+	passed := evidence.Attestation{ID: evidence.NewID(), Org: "org", Trail: scope.Trail, Name: "x", Type: evidence.TypeGeneric, Compliant: true, Fingerprint: fingerprint("service-0-1"), CreatedAt: 1e9}
+	if err := s.store.Recorder.Attest(t.Context(), scope, passed, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.attach(t, "provenance", needProvenance)
+	s.drain(t)
+	_, artifacts, _ := s.artifacts(t, s.head(t).Last)
+	lacking := 0
+	for _, origin := range artifacts[0].Origins {
+		if (origin.Shortfall != nil) != (origin.Status != evidence.Compliant) {
+			t.Errorf("it is %s and lacks %v", origin.Status, origin.Shortfall)
+		}
+		if origin.Shortfall != nil {
+			lacking++
+		}
+	}
+	if len(artifacts[0].Origins) != 2 || lacking != 1 {
+		t.Errorf("it lacks something in %d of %d flows", lacking, len(artifacts[0].Origins))
 	}
 }
 
