@@ -33,9 +33,9 @@ type process struct {
 	org, flow, template string
 }
 
-// prepare stores a trail "t". Its artifact "app", which runs, has an older version, and there is a decision on the
-// control "ctl". An artifact of the trail "lost", which has a template, an attestation and an approval are stored
-// without what follows from them.
+// prepare stores a trail "t". Its artifact "app", which runs, has an older version with an attestation, and there is a
+// decision on the control "ctl". An artifact of the trail "lost", which has a template, an attestation and an approval
+// are stored without what follows from them.
 func prepare(f *apptest.Fixture) process {
 	p := process{Store: f.Store, ctx: f.T.Context(), org: evidence.NewID()}
 	var err error
@@ -45,6 +45,7 @@ func prepare(f *apptest.Fixture) process {
 	f.Must(err)
 	f.Must(p.report("1"))
 	f.Must(p.report("2"))
+	f.Must(p.attest(evidence.Attestation{Name: "old", Type: evidence.TypeGeneric, Fingerprint: apptest.Sha("1", 64)}))
 	f.Must(p.decide(""))
 	f.Must(f.Running.Start(p.ctx, []environments.Running{{Org: p.org, Environment: p.org, Fingerprint: apptest.Sha("2", 64), Since: 1}}))
 	f.Must(p.begin("lost", evidence.TrailChange{Template: p.template}))
@@ -142,4 +143,25 @@ func TestRecordingFailsWithEachOfItsCommands(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestOverrideForADroppedArtifactFailsWithEachOfItsCommands overrides for an older artifact, in a slot that may lack it.
+func TestOverrideForADroppedArtifactFailsWithEachOfItsCommands(t *testing.T) {
+	fixture := apptest.NewFixture(t)
+	var p process
+	open := func() storage.Documents {
+		p = prepare(fixture)
+		_, err := p.Slots.Update(p.ctx, evidence.SlotID(evidence.TrailKey(p.flow, "t"), "app"), storage.WithoutError(func(slot *evidence.Slot) { slot.Pruned = true }))
+		fixture.Must(err)
+		return fixture.Db
+	}
+	storagetest.EachFailure(t, 5, open, func(docs storage.Documents) error {
+		p.Store = app.NewStore(docs, fixture.Objs, time.Now, slog.New(slog.DiscardHandler))
+		defer p.Tenancy.Close()
+		err := p.attest(evidence.Attestation{Name: "old", Type: evidence.TypeGeneric, Fingerprint: apptest.Sha("1", 64), Override: &evidence.Override{Reason: "because"}})
+		if evidence.CodeOf(err) != evidence.Internal && err != nil {
+			t.Errorf("a failure is answered with %v", err)
+		}
+		return err
+	})
 }

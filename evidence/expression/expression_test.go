@@ -152,6 +152,7 @@ func TestFaultyExpressionsAreRefusedWithTheirPosition(t *testing.T) {
 		`true < 3`:                      "column 1: a boolean cannot be compared with a number",
 		`flow.tags.prod == true`:        "column 1: a string cannot be compared with a boolean",
 		`"high" < 3`:                    `column 1: "high" is compared with a number and is not one`,
+		`3 < "high"`:                    `column 5: "high" is compared with a number and is not one`,
 		`1.2.3 == 1`:                    "column 1: '1.2.3' is not a number",
 		`- == 1`:                        "column 1: '-' is not a number",
 		`1 == 1 == 1`:                   "column 8: expected an operator or the end of the expression, found '=='",

@@ -63,6 +63,7 @@ func TestReadsFailWithEachOfTheirCommands(t *testing.T) {
 			third(s.Running.Where(ctx, "acme", []string{"1"})),
 			second(s.Deployments.Moments(ctx, environments.DeploymentQuery{Org: "acme", Limit: 9})),
 			second(s.Successions.Predecessors(ctx, "one", query)),
+			s.Environments.ReplaceArchivedMembers(ctx, "acme", []evidence.Environment{{Included: []string{"one"}}}),
 		}
 	})
 }

@@ -77,6 +77,20 @@ func wantCode(t *testing.T, err error, want evidence.Code) {
 	}
 }
 
+func TestSecretsThatCannotBeKeysCostNoCommand(t *testing.T) {
+	store, docs, _ := newTenancy(t)
+	key := apply(t, store, bootstrapWithMadeKeys())[0].Secret.Reveal()
+	before := docs.count()
+	for _, secret := range []string{"", key[:len(key)-1] + string('a'+(key[len(key)-1]+1)%26)} {
+		if _, err := store.Authenticate(t.Context(), secret); err != evidence.ErrUnknownKey {
+			t.Errorf("%q: got %v", secret, err)
+		}
+	}
+	if after := docs.count(); after != before {
+		t.Errorf("they cost %d commands", after-before)
+	}
+}
+
 func TestAuthenticateReturnsTheOwnerOfTheKey(t *testing.T) {
 	store, _, _ := newTenancy(t)
 	anna := authenticate(t, store, annasKey)
