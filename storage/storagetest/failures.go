@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"attestry/goroutine"
 	"attestry/storage"
 )
 
@@ -11,7 +12,8 @@ import (
 var errInjected = errors.New("a command fails")
 
 // EachFailure calls run with engines of which one command fails, for each command that run uses. It fails the test if run
-// returns no error then, or if there are fewer than least commands. open returns the engine for a call.
+// returns no error then, or that of a panic, or if there are fewer than least commands. open returns the engine for a
+// call.
 func EachFailure(t *testing.T, least int, open func() storage.Documents, run func(docs storage.Documents) error) {
 	t.Helper()
 	for at := 1; ; at++ {
@@ -28,6 +30,8 @@ func EachFailure(t *testing.T, least int, open func() storage.Documents, run fun
 			return
 		case err == nil:
 			t.Errorf("command %d fails without an error", at)
+		case errors.Is(err, goroutine.ErrPanicked): // it would count as an attempt, though an outage does not
+			t.Errorf("command %d fails with a panic: %v", at, err)
 		}
 	}
 }
