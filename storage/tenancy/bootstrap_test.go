@@ -161,6 +161,20 @@ func TestApplyBootstrapMakesPersonalOrganizations(t *testing.T) {
 	}
 }
 
+func TestDeclaredAddressReplacesTheStoredOne(t *testing.T) {
+	store, _, _ := newTenancy(t)
+	for _, c := range []struct{ declared, want string }{
+		{"anna@example.com", "anna@example.com"}, {"", "anna@example.com"}, {"other@example.com", "other@example.com"}, {"", "other@example.com"},
+	} {
+		declared := tenancyBootstrap()
+		declared.Users[0].Email = c.declared
+		apply(t, store, declared)
+		if user, err := store.User(t.Context(), "anna"); err != nil || user.Email != c.want {
+			t.Errorf("declared as %q, the address is %q: %v", c.declared, user.Email, err)
+		}
+	}
+}
+
 func TestApplyBootstrapOfAFaultyDeclarationChangesNothing(t *testing.T) {
 	// Before the fault, each declaration has something new and something that differs from what is stored.
 	sound := func(users []identity.DeclaredUser, organizations ...identity.DeclaredOrganization) identity.Bootstrap {

@@ -64,6 +64,25 @@ func TestPermissionsLapseDespiteOtherFailures(t *testing.T) {
 	}
 }
 
+// TestSweepFailsWithEachOfItsCommands has a report that waits, and a permission of an artifact that runs has ended.
+func TestSweepFailsWithEachOfItsCommands(t *testing.T) {
+	var s *scene
+	open := func() storage.Documents {
+		s = newScene(t, nil)
+		s.expired(t, s.env, 2)
+		if err := s.store.Running.Start(t.Context(), []environments.Running{{Org: "org", Environment: s.env, Fingerprint: fingerprint("a"), Since: 1}}); err != nil {
+			t.Fatal(err)
+		}
+		s.accept(t, running("a"))
+		s.clock.Advance(minute)
+		return s.docs
+	}
+	storagetest.EachFailure(t, 8, open, func(docs storage.Documents) error {
+		other := s.another(t, func(storage.Documents) storage.Documents { return docs })
+		return reports.NewSweeper(other.store, &recordingQueue{}, s.clock.Now, quiet()).Sweep(t.Context())
+	})
+}
+
 func TestPermissionsWaitForTheEndOfAnOutage(t *testing.T) {
 	attempts := 0
 	s := newScene(t, func(docs storage.Documents) storage.Documents {
