@@ -222,3 +222,17 @@ func TestDeploymentsKeepFewAndShortFailures(t *testing.T) {
 		t.Errorf("what runs on has the verdict %+v of a beginning", later)
 	}
 }
+
+func TestRulesHaveALetterForEachFlowAsLongAsTheyFit(t *testing.T) {
+	for flows, want := range map[int]int{16<<10 - 1: 16<<10 - 1, 16 << 10: 1} { // a blank follows each rule
+		resolutions := make([]policy.Resolution, flows)
+		resolutions[0].Outcome, resolutions[1].Outcome = policy.Satisfied, policy.MissingAttestation
+		for i := range resolutions[2:] {
+			resolutions[i+2].Outcome = policy.Satisfied
+		}
+		decision := newDecision(policy.Evaluation{{Resolutions: resolutions}}, &decisionSpace{rules: maxDecisionsSize, reasons: maxDecisionsSize})
+		if len(decision.Rules) != want || want == 1 && decision.Rules != "m" {
+			t.Errorf("%d flows have %d letters", flows, len(decision.Rules))
+		}
+	}
+}
