@@ -417,9 +417,7 @@ func TestAssemblyFailsWithEachOfItsCommands(t *testing.T) {
 	s.allow(current)
 	s.sequence()
 	engine := s.docs
-	for kind, subject := range map[string]audit.Assembly{
-		"a trail": s.ofTrail("1"), "an artifact": s.ofArtifact(current), "an attestation": s.ofAttestation("1", id), "a bundle": bundle,
-	} {
+	fails := func(kind string, subject audit.Assembly) {
 		t.Run(kind, func(t *testing.T) {
 			open := func() storage.Documents {
 				s.start(engine, s.engine)
@@ -437,4 +435,11 @@ func TestAssemblyFailsWithEachOfItsCommands(t *testing.T) {
 			})
 		})
 	}
+	fails("a trail", s.ofTrail("1"))
+	fails("an artifact", s.ofArtifact(current))
+	fails("an attestation", s.ofAttestation("1", id))
+	fails("a bundle", bundle)
+	s.start(engine, s.engine)
+	s.attest("1", attestation("later", evidence.TypeGeneric))
+	fails("a trail that the log does not cover", s.ofTrail("1"))
 }
