@@ -72,7 +72,7 @@ func TestPackagesFor(t *testing.T) {
 	tests := tests{stories: true}
 	for pkg, want := range map[string][]string{
 		"attestry/storage/pipelines": {"attestry/storage/pipelines", "./app/recording", "./api/e2e/..."},
-		"attestry/storage/names":     {"attestry/storage/names", "./storage/pebble", "./api/e2e/..."},
+		"attestry/storage/tenancy":   {"attestry/storage/tenancy", "./storage/pebble", "./storage/pipelines", "./api/e2e/..."},
 		"attestry/evidence/policy":   {"attestry/evidence/policy", "./evidence/...", "./app/recording", "./api/e2e/..."},
 		"attestry/app/facts":         {"attestry/app/facts", "./api/e2e/..."},
 	} {
