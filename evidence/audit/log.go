@@ -66,11 +66,10 @@ func (v *Verifier) readApprovals(member string, content []byte) error {
 	var approvals []approval.Approval
 	err := decodeList(v, content, &approvals)
 	for i := 0; i < len(approvals) && err == nil; i++ {
-		one := &approvals[i]
-		data := *one.Event().Data.(*evidence.ApprovalData)
-		v.approvals[one.Key()] = data
-		v.used += lengthOf(one.Key(), data.Fingerprint, data.Approval, data.Environment, data.State, data.Reviewer) + memberSize
-		err = v.addShown("approval", strings.ReplaceAll(one.Key(), "/", ":"), member, one)
+		key, data := approvals[i].Key(), *approvals[i].Event().Data.(*evidence.ApprovalData)
+		v.approvals[key] = data
+		v.used += lengthOf(key, data.Fingerprint, data.Approval, data.Environment, data.State, data.Reviewer) + memberSize
+		err = v.addShown("approval", strings.ReplaceAll(key, "/", ":"), member, &approvals[i])
 	}
 	return err
 }
