@@ -57,16 +57,18 @@ func (u *Updater) Update(ctx context.Context, id string) error {
 // MemberArchived updates the logical environments that include an archived environment.
 func (u *Updater) MemberArchived(ctx context.Context, org, member string) error {
 	ids, err := u.store.Environments.Including(ctx, org, member)
-	return u.updateAll(ctx, ids, err)
+	return u.updateAll(ctx, u.log.With("org", org, "member", member), ids, err)
 }
 
 // Named updates the logical environments that include an archived environment of that name, now replaced.
 func (u *Updater) Named(ctx context.Context, org, name string) error {
 	ids, err := u.store.Environments.IncludingArchived(ctx, org, name)
-	return u.updateAll(ctx, ids, err)
+	return u.updateAll(ctx, u.log.With("org", org, "member", name), ids, err)
 }
 
-func (u *Updater) updateAll(ctx context.Context, ids []string, err error) error {
+// updateAll updates environments that were looked up for a member, unless that ended with err.
+func (u *Updater) updateAll(ctx context.Context, log *slog.Logger, ids []string, err error) error {
+	err = logFailure(ctx, log, err)
 	for _, id := range ids {
 		err = errors.Join(err, u.Update(ctx, id))
 	}

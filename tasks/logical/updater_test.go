@@ -109,7 +109,7 @@ func TestUpdateThatFailsIsCompletedByTheNext(t *testing.T) {
 			return u.CatchUp(ctx, all)
 		}, followed},
 		"a member has left": {true, func(ctx context.Context, u *logical.Updater, _ *snapshot.Snapshot, _ *evidence.Environment) error {
-			return u.Update(ctx, "all")
+			return u.MemberArchived(ctx, "org", "second")
 		}, "first/1 second/0 ; first/1 ; first/2 ; 1 of 3, 2 of 3, head 3"},
 	} {
 		for fault, err := range map[string]error{"outage": storage.Outage(storage.Database, errFault), "error": errFault} {
