@@ -168,7 +168,11 @@ func (t *Tenancy) AddInvitedUser(ctx context.Context, orgName string, secret evi
 		}
 		return err
 	}
-	if org, err := t.Organization(ctx, userName); err == nil && org.Kind != evidence.PersonalOrganization {
+	org, err := t.Organization(ctx, userName)
+	if storage.IgnoreMissing(err) != nil {
+		return err
+	}
+	if err == nil && org.Kind != evidence.PersonalOrganization {
 		return evidence.Errorf(evidence.Invalid, "The identity provider names you '%s', which is the name of an organization here.", userName)
 	}
 	_, err = t.putUser(ctx, userName, "", identity.Actor{ID: invitation.InviterID, Name: invitation.Inviter, Source: identity.SourceInvitation})
