@@ -102,11 +102,12 @@ func alterations(pkg, file, content string) ([]alteration, error) {
 			if last < 0 {
 				return false
 			}
-			if source(node.Results[last]) == "err" {
+			ok := source(node.Results[last])
+			if ok == "err" {
 				replace(node.Results[last].Pos(), node.Results[last].End(), "nil")
 			}
-			// Callers ignore the other results beside an error.
-			return !strings.Contains(strings.ToLower(source(node.Results[last])), "err")
+			// Callers ignore the other results beside false or an error.
+			return ok != "false" && !strings.Contains(strings.ToLower(ok), "err")
 		}
 		return true
 	})

@@ -21,6 +21,8 @@ func f(list []int, done bool) (int, error) {
 	return n + 2, nil
 }
 
+func g() (int, bool) { return 1, false }
+
 const wait = 3 * time.Second
 `
 
