@@ -66,11 +66,7 @@ func (e *Enqueuer) Waiting(ctx context.Context, queue string) (int, error) {
 
 // InRedis returns the state of a queue in Redis. A queue that was never used is empty.
 func (e *Enqueuer) InRedis(ctx context.Context, queue string) (*asynq.QueueInfo, error) {
-	known, err := e.redis.SIsMember(ctx, queueNames, queue).Result()
-	if err == nil && !known {
-		err = e.redis.SAdd(ctx, queueNames, queue).Err()
-	}
-	if err != nil {
+	if err := e.redis.SAdd(ctx, queueNames, queue).Err(); err != nil {
 		return nil, fmt.Errorf("inspect the queue %s: %w", queue, err)
 	}
 	info, err := e.inspector.GetQueueInfo(queue)
