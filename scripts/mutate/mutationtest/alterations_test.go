@@ -70,6 +70,27 @@ func TestAlterationHasItsLineAndText(t *testing.T) {
 	}
 }
 
+func TestSeedChoosesTheSameAlterationsAfterOtherLinesHaveChanged(t *testing.T) {
+	chosen := func(seed uint64, text string) (diffs []string) {
+		all, err := alterations("attestry/p", "p.go", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, altered := range arranged(all, seed) {
+			diffs = append(diffs, altered.diff())
+		}
+		return diffs
+	}
+	first := chosen(1, before+"func repeated() {\n\tn++\n\tn++\n}\n")
+	later := chosen(1, "// One line more.\n"+before+"func repeated() {\n\tn++\n\tn++\n}\nfunc h() { i-- }\n")
+	if later = slices.DeleteFunc(later, func(diff string) bool { return strings.Contains(diff, "i--") }); !slices.Equal(first, later) {
+		t.Errorf("got %q after %q", later, first)
+	}
+	if slices.Equal(first, chosen(2, before+"func repeated() {\n\tn++\n\tn++\n}\n")) {
+		t.Error("another seed has the same order")
+	}
+}
+
 func TestPackagesFor(t *testing.T) {
 	tests := tests{stories: true}
 	for pkg, want := range map[string][]string{

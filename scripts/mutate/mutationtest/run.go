@@ -2,12 +2,15 @@
 package mutationtest
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"fmt"
-	"math/rand/v2"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -36,7 +39,7 @@ type Options struct {
 	Stories bool
 }
 
-// Run tests alterations in a random order until Count of them have compiled, and prints the result of each. It limits
+// Run tests alterations in the order of the seed until Count of them have compiled, and prints the result of each. It limits
 // the memory of this process and of those that it starts.
 func Run(ctx context.Context, o Options) (found, tested int, err error) {
 	tests := tests{ctx: ctx, timeout: o.Timeout, stories: o.Stories}
@@ -59,9 +62,7 @@ func Run(ctx context.Context, o Options) (found, tested int, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	random := rand.New(rand.NewPCG(o.Seed, 0))
-	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-
+	all = arranged(all, o.Seed)
 	for _, altered := range all {
 		if tested == o.Count {
 			break
@@ -82,6 +83,23 @@ func Run(ctx context.Context, o Options) (found, tested int, err error) {
 		fmt.Printf("NOT FOUND  %s\n%s", altered, altered.diff())
 	}
 	return found, tested, nil
+}
+
+// arranged sorts alterations by a hash of what they change, so that a seed chooses the same ones until their lines
+// change.
+func arranged(all []alteration, seed uint64) []alteration {
+	ranks := make(map[[sha256.Size]byte]alteration, len(all))
+	repeated := map[string]int{}
+	for _, altered := range all {
+		change := fmt.Sprint(seed, altered.pkg, filepath.Base(altered.file), altered.diff())
+		repeated[change]++
+		ranks[sha256.Sum256([]byte(fmt.Sprint(change, repeated[change])))] = altered
+	}
+	sorted := make([]alteration, 0, len(all))
+	for _, rank := range slices.SortedFunc(maps.Keys(ranks), func(a, b [sha256.Size]byte) int { return bytes.Compare(a[:], b[:]) }) {
+		sorted = append(sorted, ranks[rank])
+	}
+	return sorted
 }
 
 // alterationsOf lists all alterations of the packages.
