@@ -17,6 +17,7 @@ func TestSummariesSayWhatWasFound(t *testing.T) {
 		"tests that fail":              {evidence.TypeJUnit, "", `{"junit_results":[{"name":"rounding","total":5,"failures":2,"errors":1,"skipped":1},{"name":"b","total":1}]}`, "3 of 6 tests failed, 1 skipped: rounding", false},
 		"tests that pass":              {evidence.TypeJUnit, "", `{"junit_results":[{"total":3,"skipped":1}]}`, "2 tests passed, 1 skipped", false},
 		"no tests":                     {evidence.TypeJUnit, "", `{"junit_results":[]}`, "0 tests passed", false},
+		"three suites that fail":       {evidence.TypeJUnit, "", `{"junit_results":[{"name":"a","total":1,"failures":1},{"name":"b","total":1,"failures":1},{"name":"c","total":1,"failures":1}]}`, "3 of 3 tests failed: a, b, c", false},
 		"many suites that fail":        {evidence.TypeJUnit, "", `{"junit_results":[{"name":"a","total":1,"failures":1},{"name":"b","total":1,"failures":1},{"name":"c","total":1,"failures":1},{"name":"d","total":1,"failures":1}]}`, "4 of 4 tests failed: a, b, c and 1 more", false},
 		"findings":                     {evidence.TypeSnyk, "", `{"processed_snyk_results":{"results":[{"low_count":1,"high_count":2},{"medium_count":3}]}}`, "2 high, 3 medium, 1 low in 2 projects", false},
 		"findings with issues":         {evidence.TypeSnyk, "1 high in 1 project: CVE-1 in openssl", `{"processed_snyk_results":{"results":[{"high_count":1}]}}`, "1 high in 1 project: CVE-1 in openssl", false},

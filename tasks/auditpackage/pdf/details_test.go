@@ -17,6 +17,7 @@ func manyDetails() *Document {
 	f := newFixture().usual()
 	signed := *f.Trail.Commit
 	signed.AuthorUsername, signed.Verified, signed.Parents = new("ada"), new(false), []string{"a94a8fe5ccb19ba61c4c0873d391e987982fbbd3", "de9f2c7fd25e1b3afad3e85a0bd17d9b100db4b3"}
+	signed.Timestamp = nil
 	f.Trail.Commit = &signed
 	f.artifact("payments-worker", 2)
 	worker := &f.Artifacts[1]
