@@ -3,6 +3,7 @@ package evidence
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 )
 
 // Flow is a delivery process of an organization, such as the pipeline of one service.
@@ -46,6 +47,16 @@ func (f *Flow) Archive(at float64) {
 		return
 	}
 	f.Archived = true
-	f.Name = fmt.Sprintf("%s-archived-at-%d", f.Name, int64(at))
+	f.Name = ArchivedFlowName(f.Name, at)
 	f.LastModifiedAt = max(f.LastModifiedAt, at)
 }
+
+// ArchivedFlowName is the name of a flow after it was archived at a time in Unix seconds.
+func ArchivedFlowName(name string, at float64) string {
+	return fmt.Sprintf("%s-archived-at-%d", name, int64(at))
+}
+
+var archivedFlowName = regexp.MustCompile(`-archived-at-\d+$`)
+
+// IsArchivedFlowName reports whether a name has the form of ArchivedFlowName.
+func IsArchivedFlowName(name string) bool { return archivedFlowName.MatchString(name) }

@@ -60,7 +60,7 @@ type LiveArtifactEntryResponse struct {
 // getLiveArtifacts takes a constant number of commands for up to a thousand artifacts.
 func (h *handlers) getLiveArtifacts(ctx context.Context, in *resource.GetRepoInput) (*server.Answer[RepoLiveStatusResponse], error) {
 	org := server.Access(ctx)
-	repo, err := h.LoadRepoOf(ctx, in)
+	repo, err := h.loadLiveRepo(ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -73,6 +73,15 @@ func (h *handlers) getLiveArtifacts(ctx context.Context, in *resource.GetRepoInp
 		Embedded:      RepoLiveStatusEmbedded{Artifacts: h.showLiveArtifacts(org, &live), Environments: h.showLiveEnvironments(org, &live)},
 		LiveArtifacts: h.showLiveEntries(org, &live),
 	}), err
+}
+
+// loadLiveRepo returns the repository of a request. Other than for operations on a repository, the newest one of an
+// ambiguous name is taken (docs/semantics.md 17.4).
+func (h *handlers) loadLiveRepo(ctx context.Context, in *resource.GetRepoInput) (evidence.Repo, error) {
+	if in.ID == "" && in.Provider == "" {
+		return h.LoadNewestRepo(ctx, in.Name)
+	}
+	return h.LoadRepoOf(ctx, in)
 }
 
 type runningKey struct{ environment, fingerprint string }

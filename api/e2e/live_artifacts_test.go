@@ -97,7 +97,7 @@ func TestLiveArtifactLinksToTheRecordOfItsRepository(t *testing.T) {
 	}
 }
 
-func TestLiveArtifactsOfAnAmbiguousNameNeedItsProvider(t *testing.T) {
+func TestLiveArtifactsOfAnAmbiguousNameAreThoseOfTheNewestRepository(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("prod", evidence.Server)
@@ -106,6 +106,7 @@ func TestLiveArtifactsOfAnAmbiguousNameNeedItsProvider(t *testing.T) {
 	s.reportServer("prod", "hub", "lab")
 	id := s.repoID(s.org, "1")
 	for name, c := range map[string]struct{ path, want string }{
+		"name alone":                  {"acme/web", "lab@prod#1"},
 		"escaped name":                {"acme%2Fweb?provider=gitlab", "lab@prod#1"},
 		"one provider":                {"acme/web?provider=github", "hub@prod#1"},
 		"the other provider":          {"acme/web?provider=gitlab", "lab@prod#1"},

@@ -135,7 +135,6 @@ func TestOperationsRefuseAmbiguousRepoNames(t *testing.T) {
 	s.reportRepo(s.org, "other", "gitlab", "3", "")
 	for name, path := range map[string]string{
 		"get_repo":                "/repos/" + s.org + "/acme/cli?",
-		"get_repo_live_artifacts": "/repos/" + s.org + "/live-artifacts/acme/cli?",
 		"list_artifacts":          "/artifacts/" + s.org + "?repo_name=acme/cli",
 		"list_builds":             "/builds/" + s.org + "?repo_name=acme/cli",
 		"build_statistics":        "/builds/" + s.org + "/statistics?repo_name=acme/cli",

@@ -37,7 +37,7 @@ func Routes(base *resource.Base) []server.Route {
 		"sign_verdict":                   server.Handle(h.signVerdict),
 		"get_signing_key":                server.Handle(h.getSigningKey),
 		"list_approvals":                 resource.Found(h.ResolveFlow, h.listApprovals),
-		"post_approval":                  resource.FoundWithBody(h.ResolveFlow, h.postApproval),
+		"post_approval":                  resource.FoundWithBody(h.ResolveActiveFlow, h.postApproval),
 		"get_approval":                   resource.Found(h.ResolveFlow, h.getApproval),
 		"get_commit_of_running_artifact": resource.Found(h.ResolveFlow, h.getCommitOfRunningArtifact),
 		"list_artifact_approvals":        resource.Found(h.ResolveFlow, h.listArtifactApprovals),

@@ -245,7 +245,7 @@ func (v *actionView) subjects(a *notification.Action) []string {
 func (h *handlers) subjectIDs(ctx context.Context, kind notification.Kind, names []string, found validation.Findings) ([]string, error) {
 	resolve, noun := h.Environments.Registry.ResolveMany, "Environment"
 	if kind == notification.OfFlows {
-		resolve, noun = h.Flows.ResolveMany, "Flow"
+		resolve, noun = h.Flows.Registry.ResolveMany, "Flow"
 	}
 	org := server.Access(ctx)
 	entries, err := resolve(ctx, org.OrgID, resource.SortUnique(slices.Clone(names)))

@@ -53,7 +53,7 @@ func (h *handlers) patchTags(ctx context.Context, in *patchTagsInput, body *TagP
 
 // tagFlow changes the tags of a flow and bumps the generation, as policies may refer to the tags.
 func (h *handlers) tagFlow(ctx context.Context, name string, body *TagPatchInput) error {
-	flow, err := h.ResolveFlow(ctx, name)
+	flow, err := h.ResolveActiveFlow(ctx, name)
 	if err != nil {
 		return err
 	}

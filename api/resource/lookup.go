@@ -51,9 +51,16 @@ type Base struct {
 	BatchBytes int
 }
 
-// ResolveFlow resolves the flow by name, or returns an evidence.NotFound error.
+// ResolveFlow resolves the flow by name, an archived one by the name that archiving gave it, or returns an
+// evidence.NotFound error.
 func (b *Base) ResolveFlow(ctx context.Context, name string) (id string, err error) {
 	ref, err := b.Flows.Resolve(ctx, server.Access(ctx).OrgID, name)
+	return ref.ID, FlowNotFound(ctx, name, err)
+}
+
+// ResolveActiveFlow is ResolveFlow without archived flows, which cannot be changed.
+func (b *Base) ResolveActiveFlow(ctx context.Context, name string) (id string, err error) {
+	ref, err := b.Flows.Registry.Resolve(ctx, server.Access(ctx).OrgID, name)
 	return ref.ID, FlowNotFound(ctx, name, err)
 }
 
@@ -350,9 +357,25 @@ func PickRepo(repos []evidence.Repo, name, provider string) (evidence.Repo, erro
 		return evidence.Repo{}, evidence.Errorf(evidence.Invalid,
 			"Multiple repos named '%s' exist (%s). Specify the 'provider'", name, strings.Join(slices.Sorted(maps.Keys(providers)), ", "))
 	}
+	return newest(repos), nil
+}
+
+// LoadNewestRepo returns the newest of the repositories of a name, or an evidence.NotFound error: one command.
+func (b *Base) LoadNewestRepo(ctx context.Context, name string) (evidence.Repo, error) {
+	repos, err := b.Repos.Named(ctx, server.Access(ctx).OrgID, name)
+	switch {
+	case err != nil:
+		return evidence.Repo{}, err
+	case len(repos) == 0:
+		return evidence.Repo{}, RepoNotFound(name)
+	}
+	return newest(repos), nil
+}
+
+func newest(repos []evidence.Repo) evidence.Repo {
 	return slices.MaxFunc(repos, func(a, b evidence.Repo) int {
 		return cmp.Or(cmp.Compare(a.CreatedAt, b.CreatedAt), cmp.Compare(a.ID, b.ID))
-	}), nil
+	})
 }
 
 // FlowsAndRepos returns the flows and repositories of items by id: two commands. sources returns the ids of an item;

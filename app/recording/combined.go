@@ -184,7 +184,7 @@ func (r *Recorder) keep(u *trailUpdate) {
 
 // changeExisting records something in the trail of a scope, or returns errNoTrail if trail or flow do not exist.
 func (r *Recorder) changeExisting(ctx context.Context, scope Scope, apply func(context.Context, *trailUpdate) error) error {
-	ref, err := r.Flows.Resolve(ctx, scope.Org, scope.Flow)
+	ref, err := r.Flows.Registry.Resolve(ctx, scope.Org, scope.Flow)
 	if errors.Is(err, storage.ErrNotFound) {
 		return errNoTrail
 	}

@@ -12,7 +12,7 @@ import (
 	"attestry/storage/names"
 )
 
-var flowSchema = storage.NewSchema("flows", storage.Index{Name: "created", Fields: []string{"org", "created"}})
+var flowSchema = storage.NewSchema("flows", storage.Index{Name: "created", Fields: []string{"org", "created"}}, archivedIndex)
 
 // Flows keeps what is configured about flows.
 type Flows struct {
@@ -40,10 +40,10 @@ func NewFlows(docs storage.Documents) *Flows {
 	return f
 }
 
-// flowFields leaves out archived flows, which are in no list.
+// flowFields keeps archived flows out of the lists.
 func flowFields(f *evidence.Flow) map[string]any {
 	if f.Archived {
-		return nil
+		return map[string]any{"archived_org": f.Org, "archived_name": f.Name}
 	}
 	return map[string]any{"org": f.Org, "created": f.CreatedAt}
 }
@@ -60,10 +60,13 @@ func (f *Flows) List(ctx context.Context, org string) ([]evidence.Flow, error) {
 	return storage.FindAll(ctx, f.Collection, storage.Query{Index: "created", Equal: []any{org}, Limit: storage.Unlimited})
 }
 
-// Put stores a flow under its name, or applies it to the flow of that name. A former name, or that of an archived flow,
-// is free. Without a template, a new flow gets the empty one, and an existing one keeps its own. It returns the stored
-// flow and reports whether it is new.
+// Put stores a flow under its name, or applies it to the flow of that name. A former name is free, also that of an
+// archived flow; the name that archiving gave a flow is evidence.Invalid. Without a template, a new flow gets the empty
+// one, and an existing one keeps its own. It returns the stored flow and reports whether it is new.
 func (f *Flows) Put(ctx context.Context, sent evidence.Flow) (created bool, flow evidence.Flow, err error) {
+	if err := f.refuseArchived(ctx, sent.Org, sent.Name); err != nil {
+		return false, sent, err
+	}
 	fresh := sent
 	fresh.Template = cmp.Or(sent.Template, template.ID([]byte(template.Empty)))
 	flow, created, err = f.Registry.Put(ctx, fresh, func(stored *evidence.Flow) error {
@@ -75,13 +78,16 @@ func (f *Flows) Put(ctx context.Context, sent evidence.Flow) (created bool, flow
 	return created, flow, err
 }
 
-// Ensure returns the id of the flow of a name, made with the empty template if there is none. at is the time in Unix
-// seconds, by the name of the reporter.
+// Ensure returns the id of the flow of a name, made with the empty template if there is none. The name that archiving
+// gave a flow is evidence.Invalid. at is the time in Unix seconds, by the name of the reporter.
 func (f *Flows) Ensure(ctx context.Context, org, name, by string, at float64) (string, error) {
 	for range names.Attempts {
-		ref, err := f.Resolve(ctx, org, name)
+		ref, err := f.Registry.Resolve(ctx, org, name)
 		if !errors.Is(err, storage.ErrNotFound) {
 			return ref.ID, err
+		}
+		if err := f.refuseArchived(ctx, org, name); err != nil {
+			return "", err
 		}
 		fresh := evidence.Flow{
 			ID: evidence.NewID(), Org: org, Name: name,

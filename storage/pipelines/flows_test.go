@@ -234,3 +234,43 @@ func TestPutOfAKnownFlowChangesWhatWasSent(t *testing.T) {
 		}
 	}
 }
+
+func TestArchivedFlowsAreResolvedByTheNamesThatNoOtherFlowCanHave(t *testing.T) {
+	s := apptest.NewFixture(t)
+	ctx := t.Context()
+	first, _, err := s.PutFlow("acme", "one")
+	s.Must(err)
+	s.Must(s.Flows.Archive(ctx, "acme", "one", 7.5))
+	second, _, err := s.PutFlow("acme", "one")
+	s.Must(err)
+	s.Must(s.Flows.Archive(ctx, "acme", "one", 7.9))
+	active, _, err := s.PutFlow("acme", "one-archived-at-9")
+	s.Must(err)
+	s.Restart(0, false)
+
+	all := []string{"one", "one-archived-at-7", "one-archived-at-8", "one-archived-at-9", "one-archived-at-6"}
+	refs, err := s.Flows.ResolveMany(ctx, "acme", all)
+	s.Must(err)
+	got := idsAndNames(refs)
+	if want := [][2]string{{active, all[3]}, {first, all[1]}, {second, all[2]}}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if spent := s.Docs.Commands.Load(); spent != 2 {
+		t.Errorf("%d commands", spent)
+	}
+	if ref, err := s.Flows.Resolve(ctx, "acme", all[1]); err != nil || ref.ID != first {
+		t.Errorf("%s resolves to %s, %v", all[1], ref.ID, err)
+	}
+	for _, unknown := range []struct{ org, name string }{{"acme", "one"}, {"acme", all[4]}, {"other", all[1]}} {
+		if ref, err := s.Flows.Resolve(ctx, unknown.org, unknown.name); !errors.Is(err, storage.ErrNotFound) {
+			t.Errorf("%s of %s resolves to %s, %v", unknown.name, unknown.org, ref.ID, err)
+		}
+	}
+	_, _, putErr := s.PutFlow("acme", all[1])
+	_, ensureErr := s.Flows.Ensure(ctx, "acme", all[1], "me", 10)
+	for what, err := range map[string]error{"put": putErr, "ensured": ensureErr, "renamed": s.Flows.Rename(ctx, "acme", all[3], all[1], 10)} {
+		if evidence.CodeOf(err) != evidence.Invalid {
+			t.Errorf("a flow with the name is %s: %v", what, err)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package pipelines
+
+import (
+	"context"
+	"errors"
+
+	"attestry/evidence"
+	"attestry/storage"
+	"attestry/storage/names"
+)
+
+// archivedIndex finds archived flows by the names that archiving gave them.
+var archivedIndex = storage.Index{Name: "archived", Fields: []string{"archived_org", "archived_name"}, Required: "archived_org"}
+
+// Resolve returns the flow of a name, of a former name that no other flow has taken, or of the name that archiving gave
+// it, under which its records are read: one command, and one more for a name in the form of the latter.
+// storage.ErrNotFound means that there is none. The Registry resolves only names of flows that are not archived.
+func (f *Flows) Resolve(ctx context.Context, org, name string) (names.Entry, error) {
+	entry, err := f.Registry.Resolve(ctx, org, name)
+	if !errors.Is(err, storage.ErrNotFound) {
+		return entry, err
+	}
+	archived, findErr := f.archived(ctx, org, name)
+	switch {
+	case findErr != nil:
+		return entry, findErr
+	case len(archived) == 0:
+		return entry, err
+	}
+	return archived[0], nil
+}
+
+// ResolveMany is Resolve for several names: one command for all, and one more if some have the form of those of archived
+// flows. Names that refer to no flow are left out.
+func (f *Flows) ResolveMany(ctx context.Context, org string, all []string) ([]names.Entry, error) {
+	active, err := f.Registry.ResolveMany(ctx, org, all)
+	if err != nil {
+		return nil, err
+	}
+	archived, err := f.archived(ctx, org, all...)
+	return append(active, archived...), err
+}
+
+// archived returns the archived flows of names.
+func (f *Flows) archived(ctx context.Context, org string, all ...string) ([]names.Entry, error) {
+	var wanted storage.In
+	for _, name := range all {
+		if evidence.IsArchivedFlowName(name) {
+			wanted = append(wanted, name)
+		}
+	}
+	if len(wanted) == 0 {
+		return nil, nil
+	}
+	found, err := storage.FindAll(ctx, f.Collection, storage.Query{
+		Index: archivedIndex.Name, Equal: []any{org, wanted}, Limit: storage.Unlimited,
+	})
+	return storage.Map(found, func(flow evidence.Flow) names.Entry {
+		return names.Entry{Org: org, Name: flow.Name, ID: flow.ID}
+	}), err
+}
+
+// refuseArchived returns evidence.Invalid for the name of an archived flow, which no other flow can have.
+func (f *Flows) refuseArchived(ctx context.Context, org, name string) error {
+	found, err := f.archived(ctx, org, name)
+	if err == nil && len(found) > 0 {
+		err = evidence.Errorf(evidence.Invalid, "Flow named '%s' has been archived", name)
+	}
+	return err
+}
+
+// Rename renames the flow of a name, or of a former name; at is the time in Unix seconds. storage.ErrNotFound means that
+// there is none. The name of another flow, also of an archived one, is evidence.Invalid.
+func (f *Flows) Rename(ctx context.Context, org, name, to string, at float64) error {
+	if err := f.refuseArchived(ctx, org, to); err != nil {
+		return err
+	}
+	return f.Registry.Rename(ctx, org, name, to, at)
+}
+
+// Archive takes the flow of a name, or of a former name, out of use; at is the time in Unix seconds, or later if another
+// flow has the name that archiving would give it. storage.ErrNotFound means that there is no such flow.
+func (f *Flows) Archive(ctx context.Context, org, name string, at float64) error {
+	for {
+		_, err := f.Resolve(ctx, org, evidence.ArchivedFlowName(name, at))
+		if errors.Is(err, storage.ErrNotFound) {
+			return f.Registry.Archive(ctx, org, name, at)
+		}
+		if err != nil {
+			return err
+		}
+		at++
+	}
+}
