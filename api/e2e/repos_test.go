@@ -134,14 +134,14 @@ func TestOperationsRefuseAmbiguousRepoNames(t *testing.T) {
 	s.reportRepo(s.org, "acme/cli", "github", "2", "")
 	s.reportRepo(s.org, "other", "gitlab", "3", "")
 	for name, path := range map[string]string{
-		"get_repo":                "/repos/" + s.org + "/acme/cli?",
-		"list_artifacts":          "/artifacts/" + s.org + "?repo_name=acme/cli",
-		"list_builds":             "/builds/" + s.org + "?repo_name=acme/cli",
-		"build_statistics":        "/builds/" + s.org + "/statistics?repo_name=acme/cli",
-		"list_deployments":        "/deployments/" + s.org + "?repo_name=acme/cli",
-		"get_env_events":          s.environmentsPath() + "/prod/events?repo_name=acme/cli",
-		"several of its names":    s.environmentsPath() + "/prod/events?repo_name=other&repo_name=acme/cli",
-		"get_env_auditlog":        s.environmentsPath() + "/prod/auditlog?repo_names=acme/cli",
+		"get_repo":             "/repos/" + s.org + "/acme/cli?",
+		"list_artifacts":       "/artifacts/" + s.org + "?repo_name=acme/cli",
+		"list_builds":          "/builds/" + s.org + "?repo_name=acme/cli",
+		"build_statistics":     "/builds/" + s.org + "/statistics?repo_name=acme/cli",
+		"list_deployments":     "/deployments/" + s.org + "?repo_name=acme/cli",
+		"get_env_events":       s.environmentsPath() + "/prod/events?repo_name=acme/cli",
+		"several of its names": s.environmentsPath() + "/prod/events?repo_name=other&repo_name=acme/cli",
+		"get_env_auditlog":     s.environmentsPath() + "/prod/auditlog?repo_names=acme/cli",
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := s.in(t)
