@@ -180,6 +180,21 @@ func TestUnfinishedChangeOfMembersIsCompletedByTheNextReader(t *testing.T) {
 	s.wantEvents("all", "", "two exited #4", "three started-unknown #4")
 }
 
+func TestLogicalEnvironmentShowsPodsOfTheSameNameInAllMembers(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	for i, name := range []string{"k1", "k2"} {
+		s.createEnvironment(name, evidence.K8S)
+		s.report(http.StatusCreated, name, "K8S", fmt.Sprintf(
+			`{"artifacts":[{"digests":{"pg":%q},"podName":"pg-0","namespace":"db","creationTimestamp":%d}]}`, evidence.HashAPIKey("pg"), 100*(i+1)))
+	}
+	s.createLogical("all", "k1", "k2")
+	artifact := s.getSnapshot("all", "-1").runningNamed("pg")[0]
+	if got, want := asJSON(artifact["pods"]), `{"db/pg-0":{"creationTimestamp":200,"namespace":"db","owners":[]},"pg-0":{"creationTimestamp":100,"namespace":"db","owners":[]}}`; got != want {
+		t.Errorf("pods are %s, want %s", got, want)
+	}
+}
+
 // TestLogicalEnvironmentOfAnEarlierVersionIsNumberedFromItsFirstRead stores a logical environment as written by a
 // version that neither numbered nor indexed its snapshots.
 func TestLogicalEnvironmentOfAnEarlierVersionIsNumberedFromItsFirstRead(t *testing.T) {

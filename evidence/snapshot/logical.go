@@ -3,6 +3,8 @@ package snapshot
 import (
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"attestry/evidence"
 )
@@ -124,6 +126,22 @@ func (a *Artifact) unite(other *Artifact) {
 	}
 	a.Pods = maps.Clone(a.Pods)
 	for _, name := range slices.Sorted(maps.Keys(other.Pods)) {
-		a.addPod(name, other.Pods[name])
+		pod := other.Pods[name]
+		a.addPod(a.freePodName(name, pod.Namespace), pod)
+	}
+}
+
+// freePodName returns the first of name, `namespace/name`, `namespace/name#2`, `namespace/name#3` and so on that no pod
+// has: pods of two members are two pods even if their names and namespaces are the same.
+func (a *Artifact) freePodName(name, namespace string) string {
+	qualified := namespace + "/" + strings.TrimPrefix(name, namespace+"/")
+	for n := 1; ; n++ {
+		if _, taken := a.Pods[name]; !taken {
+			return name
+		}
+		name = qualified
+		if n > 1 {
+			name += "#" + strconv.Itoa(n)
+		}
 	}
 }

@@ -86,6 +86,40 @@ func TestUnionHasEveryInstanceOnce(t *testing.T) {
 	}
 }
 
+func TestUnionKeepsEveryPodUnderItsOwnName(t *testing.T) {
+	running := func(pods map[string]Pod) []Artifact {
+		return []Artifact{{Reported: Reported{Fingerprint: "f", Pods: pods}}}
+	}
+	one := func(namespace string, at int64) []Artifact {
+		return running(map[string]Pod{"pg-0": {Namespace: namespace, CreatedAt: at}})
+	}
+	for name, row := range map[string]struct {
+		members [][]Artifact
+		want    string
+	}{
+		"one member":       {[][]Artifact{nil, one("db", 1)}, "map[pg-0:1]"},
+		"no pods":          {[][]Artifact{running(nil), running(nil)}, "map[]"},
+		"other namespaces": {[][]Artifact{one("db", 1), one("qa", 2)}, "map[pg-0:1 qa/pg-0:2]"},
+		"one namespace":    {[][]Artifact{one("db", 1), one("db", 2), one("db", 3)}, "map[db/pg-0:2 db/pg-0#2:3 pg-0:1]"},
+		"a namespace of two later members": {[][]Artifact{one("qa", 1), one("db", 2), one("db", 3)},
+			"map[db/pg-0:2 db/pg-0#2:3 pg-0:1]"},
+		"members with two namespaces": {[][]Artifact{
+			running(map[string]Pod{"pg-0": {Namespace: "db", CreatedAt: 1}, "qa/pg-0": {Namespace: "qa", CreatedAt: 2}}),
+			running(map[string]Pod{"pg-0": {Namespace: "db", CreatedAt: 3}, "qa/pg-0": {Namespace: "qa", CreatedAt: 4}}),
+		}, "map[db/pg-0:3 pg-0:1 qa/pg-0:2 qa/pg-0#2:4]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := map[string]int64{}
+			for name, pod := range Union(row.members)[0].Pods {
+				got[name] = pod.CreatedAt
+			}
+			if fmt.Sprint(got) != row.want {
+				t.Errorf("pods are %v, want %s", got, row.want)
+			}
+		})
+	}
+}
+
 // TestUnionHasTheContextOfItsNewestInstance merges artifacts that only differ in the start of their instance.
 func TestUnionHasTheContextOfItsNewestInstance(t *testing.T) {
 	one := func(member string, at int64) []Artifact {
