@@ -64,6 +64,23 @@ func TestPermissionsLapseDespiteOtherFailures(t *testing.T) {
 	}
 }
 
+func TestEndOfAPermissionEnqueuesAnEvaluationAtOnce(t *testing.T) {
+	s := newScene(t, nil)
+	s.accept(t, running("a"))
+	s.drain(t)
+	s.expired(t, s.env, 2)
+	queue := &recordingQueue{}
+	sweeper := reports.NewSweeper(s.store, queue, s.clock.Now, quiet())
+	for range 2 {
+		if err := sweeper.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(queue.evaluations, []string{s.env}) || len(queue.tasks) > 0 {
+			t.Errorf("evaluations are enqueued for %v, reports for %v", queue.evaluations, queue.tasks)
+		}
+	}
+}
+
 // TestSweepFailsWithEachOfItsCommands has a report that waits, and a permission of an artifact that runs has ended.
 func TestSweepFailsWithEachOfItsCommands(t *testing.T) {
 	var s *scene

@@ -104,16 +104,22 @@ func (i *Intake) Unchanged(ctx context.Context, environment, digest string) (boo
 // Reevaluate requests another evaluation of the last snapshot's artifacts, after the waiting reports, and waits as
 // Accept does. by is the user who caused it. Once it returns without an error, the request is durable.
 func (i *Intake) Reevaluate(ctx context.Context, org, environment string, kind evidence.EnvironmentType, by string) error {
+	_, err := i.reevaluate(ctx, org, environment, kind, by)
+	return err
+}
+
+// reevaluate is Reevaluate, and returns the task of the request.
+func (i *Intake) reevaluate(ctx context.Context, org, environment string, kind evidence.EnvironmentType, by string) (job.Ref, error) {
 	head, err := i.store.Heads.Get(ctx, environment)
 	if err != nil {
-		return err
+		return job.Ref{}, err
 	}
 	record := environments.WaitingReport{ReportRecord: snapshot.ReportRecord{
 		ID: environments.NewReportID(), Org: org, Environment: environment, AcceptedAt: evidence.Seconds(i.clock()),
 		ReportedBy: by, Type: kind, Repeat: true,
 	}}
 	_, err = i.submit(ctx, &record, &Submission{}, head.Processed)
-	return err
+	return job.EnvironmentRef(&job.Evaluate, environment, record.Arrival), err
 }
 
 // submit stores a record, enqueues its task, and waits for its verdict.

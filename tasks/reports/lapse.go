@@ -5,7 +5,9 @@ import (
 	"errors"
 
 	"attestry/evidence"
+	"attestry/evidence/job"
 	"attestry/storage"
+	"attestry/tasks/relay"
 )
 
 // lapse requests the evaluation of environments in which artifacts run whose permission has expired
@@ -16,8 +18,9 @@ func (s *Sweeper) lapse(ctx context.Context) error {
 		return err
 	}
 	var failures []error
+	var requested []job.Ref
 	for _, one := range expired {
-		if err := s.lapseOne(ctx, one); err != nil {
+		if err := s.lapseOne(ctx, one, &requested); err != nil {
 			failures = append(failures, err)
 			if ctx.Err() != nil || errors.Is(err, storage.ErrOutage) {
 				break
@@ -26,10 +29,13 @@ func (s *Sweeper) lapse(ctx context.Context) error {
 		}
 		s.log.Info("an artifact is not permitted any more", "org", one.Org, "environment", one.Environment, "fingerprint", one.Fingerprint)
 	}
-	return errors.Join(failures...)
+	// A later sweep enqueues those that the queue does not accept now.
+	err = relay.EnqueueAll(ctx, s.queues, requested, func(*job.Ref) int64 { return 0 })
+	return errors.Join(append(failures, err)...)
 }
 
-func (s *Sweeper) lapseOne(ctx context.Context, expired evidence.Allowance) error {
+// lapseOne adds the task of the evaluation, if there is one, to requested.
+func (s *Sweeper) lapseOne(ctx context.Context, expired evidence.Allowance, requested *[]job.Ref) error {
 	// From now on a report that equals the last one is evaluated again.
 	if err := s.store.Generations.Bump(ctx, expired.Org); err != nil {
 		return err
@@ -43,9 +49,11 @@ func (s *Sweeper) lapseOne(ctx context.Context, expired evidence.Allowance) erro
 		if err != nil {
 			return err
 		}
-		if err := s.intake.Reevaluate(ctx, expired.Org, expired.Environment, environment.Type, expired.UserName); err != nil {
+		ref, err := s.intake.reevaluate(ctx, expired.Org, expired.Environment, environment.Type, expired.UserName)
+		if err != nil {
 			return err
 		}
+		*requested = append(*requested, ref)
 	}
 	return s.store.Allowlist.Lapse(ctx, expired)
 }
