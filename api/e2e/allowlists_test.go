@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -55,6 +56,30 @@ func TestArtifactsArePermittedPerEnvironment(t *testing.T) {
 	newest := lookup(t, s.read(s.allowlistsPath()), 0)
 	if lookup(t, newest, "fingerprint") != evidence.HashAPIKey("db") || lookup(t, newest, "timestamp").(float64) < 1_700_000_000 {
 		t.Errorf("listed %s", asJSON(newest))
+	}
+}
+
+// TestArtifactsOfAllReportedNamesArePermitted permits what a snapshot shows, under the name that it shows.
+func TestArtifactsOfAllReportedNamesArePermitted(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.createEnvironment("prod", evidence.Server)
+	for what, name := range map[string]string{"long": strings.Repeat("n", 1100), "with control characters": "a\x1b[31m\rb\u0085", "empty": ""} {
+		t.Run(what, func(t *testing.T) {
+			s := s.in(t)
+			sent, err := json.Marshal(name)
+			s.must(err)
+			s.report(http.StatusCreated, "prod", "server", fmt.Sprintf(`{"artifacts":[{"digests":{%s:%q},"creationTimestamp":1}]}`, sent, evidence.HashAPIKey(name)))
+			shown := s.getSnapshot("prod", "-1").runningNamed(name)
+			if len(shown) != 1 {
+				t.Fatalf("the snapshot has %d artifacts of the name", len(shown))
+			}
+			s.want(http.StatusCreated, http.MethodPut, s.allowlistsPath()+"/prod",
+				fmt.Appendf(nil, `{"artifact_name":%s,"artifact_fingerprint":%q,"description":"d"}`, sent, evidence.HashAPIKey(name)))
+			if got := lookup(t, s.read(s.allowlistsPath()), 0, "artifact_name"); got != name {
+				t.Errorf("%q is listed as %q", name, got)
+			}
+		})
 	}
 }
 
@@ -200,7 +225,6 @@ func TestPermissionEndsWhenItExpires(t *testing.T) {
 		t.Error("the artifact may run when the permission has ended")
 	}
 	eventually(t, "the environment is evaluated without the permission", func() bool {
-		s.clock.advance(time.Second) // the sweep enqueues the evaluation once it has waited for job.EnqueueAgain
 		return lookup(t, s.read("/snapshots/"+s.org+"/prod/-1"), "index") == 3.0
 	})
 	s.wantRunning("prod", "3 false", "web false became-non-compliant by allow_list missing_attestation")

@@ -25,7 +25,6 @@ func (s *service) plainTexts() map[string]struct{ method, path, key, body, at st
 		"control text":     {http.MethodPut, "/controls/" + s.org + "/R-1", adminKey, `{"description":%s}`, "description"},
 		"control label":    {http.MethodPut, "/controls/" + s.org + "/R-1", adminKey, `{"links":{%s:"https://example.com"}}`, ""},
 		"tag":              {http.MethodPatch, "/tags/" + s.org + "/flow/build", adminKey, `{"set_tags":{"team":%s}}`, "set_tags.team"},
-		"permitted":        {http.MethodPut, "/allowlists/" + s.org + "/prod", adminKey, `{"artifact_name":%s,"artifact_fingerprint":"` + fingerprint + `","description":"d"}`, "artifact_name"},
 		"permission":       {http.MethodPut, "/allowlists/" + s.org + "/prod", adminKey, `{"artifact_name":"a","artifact_fingerprint":"` + fingerprint + `","description":%s}`, "description"},
 		"service account":  {http.MethodPost, "/service-accounts/" + s.org, adminKey, `{"name":"robot","description":%s}`, "description"},
 		"account text":     {http.MethodPatch, "/service-accounts/" + s.org + "/robot", adminKey, `{"description":%s}`, "description"},
@@ -105,6 +104,8 @@ func TestTextsOfPeopleAreKnown(t *testing.T) {
 		"RepoInfoPostInput.description": true, "LaunchDarklyWebhookInput.name": true, "LaunchDarklyWebhookInput.description": true,
 		// The operation checks this name.
 		"OrganizationPostInput.name": true,
+		// Reports bring this name.
+		"AllowlistPutInput.artifact_name": true,
 		// These are names of existing resources.
 		"JoinPhysicalToLogicalPutInput.physical_env_name": true, "CustomAttestationPostInput.type_name": true,
 		"EvaluatePolicyInput.environment_name": true, "EvaluatePolicyInput.policy_name": true, "NamedPolicyPutInput.name": true,

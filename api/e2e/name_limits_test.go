@@ -47,9 +47,6 @@ func namedOperations(s *service) []namedOperation {
 		{"PUT /environments/{org}/{env_name}/rename", "new_name", 255, func(name string) answer {
 			return put(s.environmentsPath()+"/host/rename", `{"new_name":"r%s"}`, name[1:])
 		}},
-		{"PUT /allowlists/{org}/{env_name}", "artifact_name", 1024, func(name string) answer {
-			return put("/allowlists/"+s.org+"/host", `{"artifact_name":"%s","artifact_fingerprint":"`+fingerprint+`","description":""}`, name)
-		}},
 		{"POST /custom-attestation-types/{org}", "name", 255, form("POST", s.typesPath(), `{"name":"%s"}`)},
 		{"POST /artifacts/{org}/{flow_name}", "path.flow_name", 255, artifact("%s", `"filename":"f","trail_name":"t"`)},
 		{"POST /artifacts/{org}/{flow_name}", "trail_name", 255, artifact("build", `"filename":"f","trail_name":"%s"`)},

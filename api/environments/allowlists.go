@@ -12,7 +12,7 @@ import (
 
 // AllowlistPutInput is the body of allow_artifact_for_env, and its answer (docs/semantics.md 9.5).
 type AllowlistPutInput struct {
-	ArtifactName        string `json:"artifact_name" maxLength:"1024" format:"plain-text"`
+	ArtifactName        string `json:"artifact_name" doc:"As the environment reports it."`
 	ArtifactFingerprint string `json:"artifact_fingerprint" pattern:"^[a-f0-9]{64}$"`
 	Description         string `json:"description" doc:"Why it is permitted." format:"plain-text"`
 	ExpiresAt           int64  `json:"expires_at,omitempty" maximum:"4102444800" doc:"When the permission ends, in Unix seconds; 0 or absent for never."`
