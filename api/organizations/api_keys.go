@@ -26,7 +26,7 @@ type ApiKeyPostInput struct {
 // ApiKeyRotateInput is the body of the operations that rotate a key (docs/semantics.md 2.3).
 type ApiKeyRotateInput struct {
 	GracePeriodHours int    `json:"grace_period_hours,omitempty" minimum:"1" maximum:"720" default:"24" doc:"How long the key that is replaced works on."`
-	ExpiresAt        *int64 `json:"expires_at,omitempty" nullable:"true" maximum:"4102444800" doc:"Of the new key, in Unix seconds; 0 for never, absent or null for that of the key that is replaced."`
+	ExpiresAt        *int64 `json:"expires_at,omitempty" nullable:"true" maximum:"4102444800" doc:"Of the new key, in Unix seconds; 0 or absent for never."`
 }
 
 // ApiKeyListItemResponse is a key without its secret.
@@ -139,7 +139,7 @@ func (h *handlers) rotateKey(ctx context.Context, owner identity.KeyOwner, id st
 		return nil, err
 	}
 	grace := time.Duration(cmp.Or(body.GracePeriodHours, defaultGraceHours)) * time.Hour
-	key, secret, oldEnds, err := h.Tenancy.RotateKey(ctx, owner, actor(ctx), id, grace, body.ExpiresAt)
+	key, secret, oldEnds, err := h.Tenancy.RotateKey(ctx, owner, actor(ctx), id, grace, resource.ZeroIfNil(body.ExpiresAt))
 	return server.Answered(ApiKeyRotatedResponse{showNewKey(&key, secret), oldEnds}), keyNotFound(err)
 }
 

@@ -124,8 +124,7 @@ func TestKeysThatExpireSoonAreReported(t *testing.T) {
 		// A rotated key, and a key of a removed user.
 		key, _, err = users.IssueKey(t.Context(), anna, identity.Operator(), day(5))
 		s.must(err)
-		never := int64(0)
-		_, _, _, err = users.RotateKey(t.Context(), anna, identity.Operator(), key.ID, time.Hour, &never)
+		_, _, _, err = users.RotateKey(t.Context(), anna, identity.Operator(), key.ID, time.Hour, 0)
 		s.must(err)
 		s.must(users.CreateUser(t.Context(), "bert", "bert@example.com", identity.Operator()))
 		bert, err := users.UserKeys(t.Context(), "bert")

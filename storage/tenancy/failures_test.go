@@ -49,7 +49,7 @@ func TestChangesFailWithEachOfTheirCommands(t *testing.T) {
 				owner = identity.KeyOwner{ID: account.ID, Name: "ci", OrgID: account.OrgID, OrgName: "open", ServiceAccount: true}
 			},
 			func() { key, _, err = s.IssueKey(ctx, owner, annaActs, tenancy.NewKey{Description: "key"}) },
-			func() { _, _, _, err = s.RotateKey(ctx, owner, annaActs, key.ID, time.Hour, nil) },
+			func() { _, _, _, err = s.RotateKey(ctx, owner, annaActs, key.ID, time.Hour, 0) },
 			func() { _, err = s.FirstExpiries(ctx, []string{account.ID}, clock.Now().Unix()+9999) },
 			func() { _, err = s.ExpiringKeys(ctx, clock.Now().Unix()+9999) },
 			func() { change, err = s.RemoveMember(ctx, "open", "bert", annaActs) },

@@ -198,9 +198,9 @@ func (t *Tenancy) RevokeKey(ctx context.Context, owner identity.KeyOwner, by ide
 }
 
 // RotateKey replaces an active key, by its id, by a new one, or returns ErrNotFound. The old key stays active for a
-// grace period. The new one expires at expiresAt (0 for never), or like the old one if that is nil. It returns the new
-// key with its secret, and when the old one ends, in Unix seconds.
-func (t *Tenancy) RotateKey(ctx context.Context, owner identity.KeyOwner, by identity.Actor, id string, grace time.Duration, expiresAt *int64) (fresh evidence.Key, secret evidence.Secret, oldEnds int64, err error) {
+// grace period. The new one expires at expiresAt (0 for never). It returns the new key with its secret, and when the
+// old one ends, in Unix seconds.
+func (t *Tenancy) RotateKey(ctx context.Context, owner identity.KeyOwner, by identity.Actor, id string, grace time.Duration, expiresAt int64) (fresh evidence.Key, secret evidence.Secret, oldEnds int64, err error) {
 	secret = evidence.NewAPIKey()
 	revokedAt := t.clock().Add(grace).Unix()
 	err = t.change(ctx, owner.OrgName, by, func(c *orgChange) error {
@@ -218,10 +218,7 @@ func (t *Tenancy) RotateKey(ctx context.Context, owner identity.KeyOwner, by ide
 		}
 		t.keys.ReplaceIn(&c.batch, &changed, read.Revision)
 		c.record(keyEntry(identity.AuditChanged, &changed))
-		fresh = t.newKey(owner, secret, NewKey{Description: old.Description, ExpiresAt: old.ExpiresAt})
-		if expiresAt != nil {
-			fresh.ExpiresAt = *expiresAt
-		}
+		fresh = t.newKey(owner, secret, NewKey{Description: old.Description, ExpiresAt: expiresAt})
 		if err := t.addKey(ctx, c, owner, fresh); err != nil {
 			return err
 		}

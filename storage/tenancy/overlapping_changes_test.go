@@ -129,7 +129,7 @@ func TestRotationOvertakenByARevocationLeavesNoKey(t *testing.T) {
 	owner, _ = store.UserKeys(t.Context(), "bert")
 	old, _, _ = store.IssueKey(t.Context(), owner, annaActs, tenancy.NewKey{Description: "ci"})
 	docs.hook(before)
-	if _, _, _, err := store.RotateKey(t.Context(), owner, annaActs, old.ID, time.Hour, nil); !errors.Is(err, storage.ErrNotFound) {
+	if _, _, _, err := store.RotateKey(t.Context(), owner, annaActs, old.ID, time.Hour, 0); !errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("rotating gives %v", err)
 	}
 	keys, err := store.Keys(t.Context(), owner.ID)
