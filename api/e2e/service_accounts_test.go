@@ -70,6 +70,15 @@ func TestAServiceAccountIsCreatedChangedAndDeleted(t *testing.T) {
 	}
 }
 
+func TestUnknownMembersAreIgnoredInBodiesOfServiceAccountsAndKeys(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.want(http.StatusCreated, http.MethodPost, s.accountPath(""), []byte(`{"name":"ci","colour":1}`))
+	s.want(http.StatusOK, http.MethodPatch, s.accountPath("/ci"), []byte(`{"colour":1}`))
+	id, _ := s.issue("/ci", adminKey, `{"description":"builds","colour":1}`)
+	s.want(http.StatusCreated, http.MethodPost, s.accountPath("/ci/api-keys/"+id+"/rotate"), []byte(`{"colour":1}`))
+}
+
 func TestInvalidServiceAccountsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)

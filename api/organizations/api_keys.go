@@ -19,14 +19,16 @@ const defaultGraceHours = 24
 
 // ApiKeyPostInput is the body of the operations that issue a key (docs/semantics.md 2.3).
 type ApiKeyPostInput struct {
-	Description string `json:"description" minLength:"1" maxLength:"256" format:"plain-text"`
-	ExpiresAt   *int64 `json:"expires_at,omitempty" nullable:"true" maximum:"4102444800" doc:"Unix seconds; 0 or absent for never."`
+	_           struct{} `json:"-" additionalProperties:"true"`
+	Description string   `json:"description" minLength:"1" maxLength:"256" format:"plain-text"`
+	ExpiresAt   *int64   `json:"expires_at,omitempty" nullable:"true" maximum:"4102444800" doc:"Unix seconds; 0 or absent for never."`
 }
 
 // ApiKeyRotateInput is the body of the operations that rotate a key (docs/semantics.md 2.3).
 type ApiKeyRotateInput struct {
-	GracePeriodHours int    `json:"grace_period_hours,omitempty" minimum:"1" maximum:"720" default:"24" doc:"How long the key that is replaced works on."`
-	ExpiresAt        *int64 `json:"expires_at,omitempty" nullable:"true" maximum:"4102444800" doc:"Of the new key, in Unix seconds; 0 or absent for never."`
+	_                struct{} `json:"-" additionalProperties:"true"`
+	GracePeriodHours int      `json:"grace_period_hours,omitempty" minimum:"1" maximum:"720" default:"24" doc:"How long the key that is replaced works on."`
+	ExpiresAt        *int64   `json:"expires_at,omitempty" nullable:"true" maximum:"4102444800" doc:"Of the new key, in Unix seconds; 0 or absent for never."`
 }
 
 // ApiKeyListItemResponse is a key without its secret.

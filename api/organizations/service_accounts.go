@@ -20,14 +20,16 @@ const expirySpan = 30 * 24 * time.Hour
 
 // ServiceAccountPostInput is the body of create_service_account (docs/semantics.md 2.4).
 type ServiceAccountPostInput struct {
-	Name        string  `json:"name" minLength:"1" maxLength:"64" pattern:"^[a-zA-Z0-9\\-]+$"`
-	Description *string `json:"description,omitempty" nullable:"true" maxLength:"512" format:"plain-text"`
-	Privilege   string  `json:"privilege,omitempty" enum:"admin,member,snapshotter,reader" default:"reader"`
+	_           struct{} `json:"-" additionalProperties:"true"`
+	Name        string   `json:"name" minLength:"1" maxLength:"64" pattern:"^[a-zA-Z0-9\\-]+$"`
+	Description *string  `json:"description,omitempty" nullable:"true" maxLength:"512" format:"plain-text"`
+	Privilege   string   `json:"privilege,omitempty" enum:"admin,member,snapshotter,reader" default:"reader"`
 }
 
 // ServiceAccountPatchInput is the body of update_service_account (docs/semantics.md 2.4). Members that are left out are
 // not changed; a null description removes the stored one.
 type ServiceAccountPatchInput struct {
+	_           struct{}           `json:"-" additionalProperties:"true"`
 	Description AccountDescription `json:"description,omitempty"`
 	Privilege   PatchedPrivilege   `json:"privilege,omitempty"`
 }
