@@ -63,7 +63,11 @@ func checkExpressions(found map[string]string, list, member string, expressions 
 		return
 	}
 	for i, source := range expressions {
-		if _, err := compileRule(source); err != nil {
+		_, err := compileRule(source)
+		if err == nil {
+			err = checkPatterns(source)
+		}
+		if err != nil {
 			found[fmt.Sprintf("%s[%d]%s", list, i, member)] =
 				"Input should be a valid jq expression: " + cut(err.Error()) + " [input: " + cut(source) + "]"
 		}

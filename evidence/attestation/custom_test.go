@@ -63,7 +63,7 @@ func TestResultsOtherThanTrueAreNotCompliant(t *testing.T) {
 		`false`:           "is not true", `null`: "gives no boolean", `1`: "gives no boolean", `"true"`: "gives no boolean", `empty`: "gives nothing",
 		`true, false`: "is not true", `error`: "fails", `error(null)`: "fails", `halt`: "fails", `halt_error`: "fails", `"secret" | error`: "fails",
 		`true, halt`: "fails", `.a.b.c.d`: "gives no boolean", `.coverage.x`: "fails", `1 / 0`: "fails", `limit(-1; 1)`: "fails", `[1114112, -1, "x"] | implode`: "fails",
-		`"%" | @base64d`: "fails", `{} | fromjson`: "fails", `"x" | strptime("%Y")`: "fails", `1e400 | todate`: "fails", `test("(")`: "fails", `"a" | test("(")`: "fails", `infinite | tojson | fromjson | . > 1e400`: "is not true",
+		`"%" | @base64d`: "fails", `{} | fromjson`: "fails", `"x" | strptime("%Y")`: "fails", `1e400 | todate`: "fails", `test("(" + "")`: "fails", `"a" | test("(" + "")`: "fails", `infinite | tojson | fromjson | . > 1e400`: "is not true",
 	} {
 		verdict := judge(t, `{"coverage": 79.9}`, rule)
 		if verdict.Compliant || len(verdict.Reasons) != 1 || verdict.Reasons[0] != "rule 1 "+reason {
@@ -142,6 +142,29 @@ func TestTypeHasAtMost100RulesOf10000BytesEach(t *testing.T) {
 	}
 	finding(t, Check(rules(101, 4)), "evaluator.rules")
 	finding(t, Check(rules(1, 10_001)), "evaluator.rules[0]")
+}
+
+func TestLiteralPatternsOfRulesThatAreNotValidAreRefused(t *testing.T) {
+	for rule, pattern := range map[string]string{
+		`.a | test("[")`: "[", `.a|test("^(?!y)")`: "^(?!y)", `test("[\\"; "i")`: `[\`, `match("(")`: "(", `capture("(")`: "(", `[scan("(")]`: "(", `[splits("(")]`: "(",
+		`split("("; null)`: "(", `sub("("; "x")`: "(", `gsub("("; "x")`: "(", `if .a then (.b | test("(")) else {c: [.d[]? | test("[")]} end`: "(",
+		`def f: test("("); true`: "(", `reduce .[] as $x (true; . and ("\($x | test("("))" == "x"))`: "(",
+		`split("(") == []`: "", `test("(" + .a)`: "", `test("(\(.a))")`: "", `test(["a", "i"])`: "", `test(null)`: "", `def test(f): f; test("(") == "("`: "", `"test(\"[\")" | test("^t")`: "",
+	} {
+		t.Run(rule, func(t *testing.T) {
+			err := Check(Definition{Rules: []string{rule}})
+			if pattern == "" && err != nil {
+				t.Errorf("got %v", err)
+			}
+			if want := "'" + pattern + "' should be a valid regex [input: "; pattern != "" && !strings.Contains(finding(t, err, "evaluator.rules[0]"), want) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	finding(t, Check(Definition{Summary: []evidence.SummaryItem{{Name: "a", Expression: `test("(")`}}}), "summary[0].expression")
+	if verdict, err := Evaluate(Definition{Rules: []string{`test("(")`}}, json.RawMessage(`{}`)); err != nil || verdict.Compliant {
+		t.Errorf("a stored rule gives %v, %v", verdict, err)
+	}
 }
 
 func TestStoredDefinitionThatDoesNotCompileIsNoFaultOfThePayload(t *testing.T) {

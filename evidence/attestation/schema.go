@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -76,11 +77,11 @@ func compileSchema(source json.RawMessage) (schema *Schema, err error) {
 	compiler.UseLoader(refusedLoader{})
 	work, patterns := &work{most: maxWork}, pattern.NewSet(maxPatterns, maxPatterns)
 	compiler.UseRegexpEngine(func(text string) (jsonschema.Regexp, error) {
-		compiled, err := patterns.Compile(text)
+		compiled, err := patterns.Compile(unicodeEscape.ReplaceAllStringFunc(text, translateEscape))
 		if err != nil {
 			return nil, err
 		}
-		return countedPattern{compiled, work}, nil
+		return countedPattern{compiled, text, work}, nil
 	})
 	if err := compiler.AddResource(schemaURL, document); err != nil {
 		return nil, err
@@ -93,6 +94,18 @@ func compileSchema(source json.RawMessage) (schema *Schema, err error) {
 		return nil, errors.New(schemaFault(err, document))
 	}
 	return &Schema{root, work}, nil
+}
+
+// unicodeEscape matches the escapes of ECMA-262 that name a character by four digits, but not those of surrogates. It
+// also matches all other escapes, so that the second of two backslashes begins none.
+var unicodeEscape = regexp.MustCompile(`(?s)\\(?:u(?:[0-9A-CE-Fa-ce-f][0-9A-Fa-f]|[Dd][0-7])[0-9A-Fa-f]{2}|.)`)
+
+// translateEscape returns a `\u0041` of ECMA-262 as Go writes it, and other escapes unchanged.
+func translateEscape(escape string) string {
+	if len(escape) == len(`\u0041`) {
+		return `\x{` + escape[2:] + `}`
+	}
+	return escape
 }
 
 // decodeSchema decodes a schema that is small enough to be compiled.

@@ -62,6 +62,34 @@ func TestEnumsAndConstantsAreKept(t *testing.T) {
 	}
 }
 
+func TestPatternsNameCharactersAsECMA262Does(t *testing.T) {
+	for name, c := range map[string]struct{ pattern, fits, violates string }{
+		"a character":                {`^\u0041$`, "A", "u0041"},
+		"a range":                    {`^[\u00c0-\u017F]+$`, "éŁ", "e"},
+		"a character after D7":       {`^\ud7ff\uE000$`, "\ud7ff\ue000", "x"},
+		"after a backslash":          {`^\\u0041$`, `\u0041`, "A"},
+		"after an escaped backslash": {`^\\\u0041$`, `\A`, `\u0041`},
+		"followed by digits":         {`^\u00411$`, "A1", "A"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			schema, _ := json.Marshal(map[string]any{"items": map[string]any{"pattern": c.pattern}})
+			fits, _ := json.Marshal([]string{c.fits})
+			violates, _ := json.Marshal([]string{c.violates})
+			definition := checked(t, string(schema))
+			if _, err := Evaluate(definition, fits); err != nil {
+				t.Errorf("%s: %v", fits, err)
+			}
+			_, err := Evaluate(definition, violates)
+			if text := finding(t, err, "attestation_data/0"); !strings.HasPrefix(text, "String should match pattern '"+c.pattern+"'") {
+				t.Errorf("%s: %s", violates, text)
+			}
+		})
+	}
+	for _, pattern := range []string{`\\ud83d`, `\\uD83D\\uDE00`, `\\u004`, `\\u`} {
+		finding(t, Check(Definition{Schema: json.RawMessage(`{"pattern":"` + pattern + `"}`)}), "type_schema")
+	}
+}
+
 func TestSchemasLoadNothing(t *testing.T) {
 	for _, reference := range []string{"https://example.com/x", "http://169.254.169.254/latest", "file:///etc/passwd", "other.json", "//host/x", "urn:x:y"} {
 		for _, schema := range []string{`{"$ref":"` + reference + `"}`, `{"$schema":"` + reference + `"}`, `{"$id":"https://example.com/base/","items":{"$ref":"` + reference + `"}}`} {

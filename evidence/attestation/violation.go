@@ -63,7 +63,13 @@ func (c *collector) collect(invalid *jsonschema.ValidationError) []*jsonschema.V
 			c.add(extraText, location, name)
 		}
 	case *kind.PropertyNames:
-		c.add("The name of the member should fit the schema's 'propertyNames'", location, k.Property)
+		text := "The name of the member should fit the schema's 'propertyNames'"
+		for _, cause := range invalid.Causes {
+			if format, ok := cause.ErrorKind.(*kind.Format); ok {
+				text = "The name of the member should be a valid " + format.Want
+			}
+		}
+		c.add(text, location, k.Property)
 	case *kind.Contains, *kind.MinContains:
 		// The causes are the mismatches of each item.
 		c.add(describe(invalid), location)

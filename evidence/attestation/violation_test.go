@@ -114,6 +114,7 @@ func TestBrokenSchemaIsRefusedWithTheLocation(t *testing.T) {
 		`{"properties":{"a":{"minLength":-1}}}`:      "at '#/properties/a/minLength': Input should be greater than or equal to 0 [input: -1]",
 		`{"required":"a"}`:                           "at '#/required': Input should be a valid list [input: a]",
 		`{"items":{"pattern":"("}}`:                  "at '#/items/pattern': Input should be a valid regex [input: (]",
+		`{"patternProperties":{"(?!a)":{}}}`:         "at '#/patternProperties/(?!a)': The name of the member should be a valid regex [input: {…}]",
 		`{"items":[{"multipleOf":1e100000000}]}`:     "at '#/items/0/multipleOf': number out of range",
 		`{"items":{"$ref":"#/definitions/nowhere"}}`: "#/definitions/nowhere",
 	} {

@@ -73,8 +73,11 @@ func costOf(parts ...*jsonschema.Schema) int {
 // countedPattern is a regular expression whose matches are counted.
 type countedPattern struct {
 	*pattern.Pattern
-	work *work
+	source string // as the schema has it
+	work   *work
 }
+
+func (p countedPattern) String() string { return p.source }
 
 func (p countedPattern) MatchString(text string) bool {
 	p.work.do(1 + p.Instructions*len(text)/matchSteps)
