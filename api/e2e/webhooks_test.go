@@ -201,6 +201,8 @@ func TestLaunchDarklyWebhookIgnoresEventsWithoutAFlag(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.wantDelivered("launch-darkly", `{"kind":"project","name":"p","target":{"resources":["proj/default"]}}`)
+	s.wantDelivered("launch-darkly", `{"kind":"flag","name":"f"}`)
+	s.wantDelivered("launch-darkly", `{"kind":"token","name":"t","target":{}}`)
 	s.wantDelivered("launch-darkly", change("f", "", "proj/default:env/*:flag/f"))
 	s.wantDelivered("launch-darkly", change("f", "", "proj/default:flag/f", "", "/:/"))
 	if got := s.listFlows(""); len(got) != 0 {

@@ -36,14 +36,14 @@ type LaunchDarklyWebhookInput struct {
 	Kind        string             `json:"kind" doc:"What was changed; only a flag is recorded."`
 	Name        string             `json:"name" doc:"Name of what was changed."`
 	Description *string            `json:"description,omitempty" nullable:"true" doc:"What was changed of it."`
-	Target      LaunchDarklyTarget `json:"target"`
+	Target      LaunchDarklyTarget `json:"target,omitempty"`
 	raw         json.RawMessage
 }
 
 // LaunchDarklyTarget has the resources that were changed.
 type LaunchDarklyTarget struct {
 	_         struct{} `json:"-" additionalProperties:"true"`
-	Resources []string `json:"resources" doc:"Such as proj/default:env/production:flag/new-checkout."`
+	Resources []string `json:"resources,omitempty" doc:"Such as proj/default:env/production:flag/new-checkout."`
 }
 
 // UnmarshalJSON decodes the members of the struct and keeps the whole JSON.
