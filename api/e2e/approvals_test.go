@@ -127,6 +127,18 @@ func TestApprovalIsReadBackAndEchoed(t *testing.T) {
 	}
 }
 
+func TestApprovalIsEchoedWithTheMembersThatWereSent(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.reportArtifact("build", "t1", "api", attestedFingerprint, firstCommit)
+	for _, members := range []string{
+		"", `,"environment":null,"approvals":null,"oldest_commit":null,"user_data":null`, `,"environment":"","approvals":[],"user_data":[]`,
+		`,"approvals":[{"state":"APPROVED","comment":null,"approved_by":"<b>"},{"state":"UNAPPROVED"}]`,
+	} {
+		t.Run(members, func(t *testing.T) { s.in(t).approve(attestedFingerprint, members) })
+	}
+}
+
 func TestPendingApprovalHasNoReviewerAndNoEnvironment(t *testing.T) {
 	t.Parallel()
 	s := share(t)

@@ -1,6 +1,7 @@
 package governance
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
@@ -21,8 +22,19 @@ type ApprovalPostInput struct {
 	Environment         *string               `json:"environment,omitempty" nullable:"true" doc:"Name of the environment that the release is for."`
 	OldestCommit        *string               `json:"oldest_commit,omitempty" nullable:"true" pattern:"^[a-f0-9]{40}$"`
 	Approvals           []ApprovalReviewInput `json:"approvals,omitempty" nullable:"true" doc:"The last one decides; the approval is pending while there is none."`
-	UserData            resource.UserData     `json:"user_data,omitempty,omitzero"`
+	UserData            resource.UserData     `json:"user_data,omitempty"`
+	raw                 json.RawMessage
 }
+
+// UnmarshalJSON decodes the members of the struct and keeps the whole JSON.
+func (in *ApprovalPostInput) UnmarshalJSON(data []byte) error {
+	type plain ApprovalPostInput
+	in.raw = bytes.Clone(data)
+	return json.Unmarshal(data, (*plain)(in))
+}
+
+// MarshalJSON returns the members that were sent, also those that are null.
+func (in ApprovalPostInput) MarshalJSON() ([]byte, error) { return in.raw, nil }
 
 // ApprovalReviewInput is one person's review of the release.
 type ApprovalReviewInput struct {
