@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// MaxSize bounds a policy file, in bytes.
+// MaxSize bounds a policy file, in bytes, for the reason that template.MaxSize has.
 const MaxSize = 1 << 20
 
 // MaxUpdates bounds the stored changes of a description. The newest are kept.

@@ -67,7 +67,8 @@ func (a Attestation) Fits(kind string) bool {
 // Empty is the content of the template that requires nothing.
 const Empty = "version: 1\n"
 
-// MaxSize bounds a template, in bytes: some 20,000 requirements.
+// MaxSize bounds a template, in bytes: some 20,000 requirements. It is less than the 10 MiB of other files, because
+// templates are read at every report and cached, and parsed ones take up several times as much.
 const MaxSize = 1 << 20
 
 // ID is the id of a template, derived from its content.
