@@ -43,7 +43,7 @@ func compileRule(source string) (code *gojq.Code, err error) {
 var matching = map[string]int{"test": 1, "match": 1, "capture": 1, "scan": 1, "splits": 1, "split": 2, "sub": 2, "gsub": 2}
 
 // checkPatterns returns an error for the first literal regular expression that is not valid in a rule that compiles, as
-// it would make the rule fail for every payload. A rule that defines such a function itself is not checked.
+// jq only finds that when it matches a text. A rule that defines such a function itself is not checked.
 func checkPatterns(source string) (fault error) {
 	query, err := gojq.Parse(source)
 	if err != nil {
