@@ -39,9 +39,8 @@ func TestInvalidActionsAreRefused(t *testing.T) {
 		"empty environment":    {envActionBody("a", deadTarget, ""), "environments[0]", missing(""), true},
 		"empty targets":        {targetsBody(`[]`), "targets", "List should have at least 1 item after validation, not 0", false},
 
-		"target of no type":       {targetsBody(`[{"webhook":"http://example.com"}]`), "targets[0].type", "Field required [input: None]", true},
-		"empty target":            {targetsBody(`[` + deadTarget + `,{}]`), "targets[1].type", "Field required [input: None]", true},
-		"null type":               {targetsBody(`[{"type":null}]`), "targets[0].type", "Field required [input: None]", true},
+		"empty target":            {targetsBody(`[` + deadTarget + `,{}]`), "targets[1].webhook", "Field required", true},
+		"null type":               {targetsBody(`[{"type":null}]`), "targets[0].webhook", "Field required", true},
 		"unknown type":            {targetsBody(`[{"type":"PAGER"}]`), "targets[0].type", "Input should be 'SLACK', 'WEBHOOK' or 'EMAIL' [input: PAGER]", true},
 		"lower case type":         {targetsBody(`[{"type":"webhook","webhook":"http://example.com"}]`), "targets[0].type", "Input should be 'SLACK', 'WEBHOOK' or 'EMAIL'", true},
 		"numeric type":            {targetsBody(`[{"type":1}]`), "targets[0].type", "Input should be 'SLACK', 'WEBHOOK' or 'EMAIL' [input: 1]", true},
@@ -97,6 +96,19 @@ func TestAllErrorsOfAnActionAreReportedAtOnce(t *testing.T) {
 		"targets[0].emails[0]": noMailbox + " [input: x]", "targets[0].emails[1]": noMailbox + " [input: y]",
 		"targets[1].webhook": "URL scheme should be 'http' or 'https' [input: ftp://x]", "flows[0]": missing("f"), "flows[1]": missing("g"),
 	})
+}
+
+func TestTargetsWithoutTypeHaveTheTypeOfTheirMembers(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.putAction(http.StatusCreated, "environments", targetsBody(`[{"webhook":"http://127.0.0.1:1"},{"type":null,"emails":["a@example.com"]},
+		{"webhook":"http://127.0.0.1:1","context":{"channel_id":"C","channel_name":"c","team_id":"T"}}]`))
+	targets := lookup(t, s.read(s.orgActionsPath()).([]any)[0], "targets").([]any)
+	for i, want := range []string{"WEBHOOK", "EMAIL", "SLACK"} {
+		if got := lookup(t, targets[i], "type"); got != want {
+			t.Errorf("target %d is of type %v, want %s", i, got, want)
+		}
+	}
 }
 
 func TestInvalidActionNumbersAreRefused(t *testing.T) {

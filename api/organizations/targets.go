@@ -66,18 +66,15 @@ func (r *targetReader) readAll(sent []ActionTarget, found validation.Findings) [
 func (r *targetReader) read(raw json.RawMessage, at string, found validation.Findings) notification.Target {
 	parsed, _ := validation.ParseJSON(raw, at, found)
 	sent, _ := parsed.(map[string]any)
-	kind, _ := sent["type"].(string)
-	schema, ok := r.schemas[notification.TargetType(kind)]
-	switch {
-	case sent["type"] == nil:
-		found.Add(at+".type", validation.MissingText, nil)
-		return notification.Target{}
-	case !ok:
+	kind := typeOf(sent)
+	name, _ := kind.(string)
+	schema, ok := r.schemas[notification.TargetType(name)]
+	if !ok {
 		types := resource.Map(targetForms, func(form *targetForm) any { return string(form.kind) })
-		found.Add(at+".type", "Input should be "+validation.ShowChoices(types), sent["type"])
+		found.Add(at+".type", "Input should be "+validation.ShowChoices(types), kind)
 		return notification.Target{}
 	}
-	known := map[string]any{}
+	known := map[string]any{"type": kind}
 	for name := range schema.Properties {
 		if value := sent[name]; value != nil && name != "last_success_at" && name != "last_failure_at" {
 			known[name] = value
@@ -89,6 +86,19 @@ func (r *targetReader) read(raw json.RawMessage, at string, found validation.Fin
 	}
 	checkAddresses(target, at, found)
 	return *target
+}
+
+// typeOf returns the type that was sent, or else the one that has the other members.
+func typeOf(sent map[string]any) any {
+	switch {
+	case sent["type"] != nil:
+		return sent["type"]
+	case sent["emails"] != nil:
+		return string(notification.Email)
+	case sent["context"] != nil:
+		return string(notification.Slack)
+	}
+	return string(notification.Webhook)
 }
 
 func checkAddresses(target *notification.Target, at string, found validation.Findings) {
@@ -144,7 +154,7 @@ func formOf(kind notification.TargetType) targetForm {
 
 // SlackActionTarget is an incoming webhook of Slack, or of a chat service with the same format.
 type SlackActionTarget struct {
-	Type    string                           `json:"type" enum:"SLACK"`
+	Type    string                           `json:"type,omitempty" enum:"SLACK" default:"SLACK"`
 	Webhook string                           `json:"webhook" maxLength:"2048" format:"uri"`
 	Context resource.OrNull[SlackAppContext] `json:"context,omitempty"`
 	IgnoredTimes
@@ -159,7 +169,7 @@ type SlackAppContext struct {
 
 // WebhookActionTarget is an address that JSON is posted to (docs/semantics.md 20.4).
 type WebhookActionTarget struct {
-	Type           string `json:"type" enum:"WEBHOOK"`
+	Type           string `json:"type,omitempty" enum:"WEBHOOK" default:"WEBHOOK"`
 	Webhook        string `json:"webhook" maxLength:"2048" format:"uri"`
 	PayloadVersion string `json:"payload_version,omitempty" enum:"1.0" default:"1.0"`
 	IgnoredTimes
@@ -167,7 +177,7 @@ type WebhookActionTarget struct {
 
 // EmailActionTarget are addresses that e-mails are sent to.
 type EmailActionTarget struct {
-	Type   string   `json:"type" enum:"EMAIL"`
+	Type   string   `json:"type,omitempty" enum:"EMAIL" default:"EMAIL"`
 	Emails []string `json:"emails" minItems:"1" maxItems:"50" maxLength:"254" doc:"Addresses without display names."`
 	IgnoredTimes
 }
