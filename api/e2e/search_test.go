@@ -109,6 +109,31 @@ func TestSearchFindsRunningArtifactsWithoutProvenance(t *testing.T) {
 	}
 }
 
+func TestSearchLinksArtifactsWithoutProvenanceToNoArchivedEnvironment(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	unknown := evidence.HashAPIKey("intruder")
+	wantLinks := func(html, api string) {
+		t.Helper()
+		artifacts, _ := s.search(unknown)
+		if found := lookup(t, artifacts, 0); lookup(t, found, "html_url") != html || lookup(t, found, "api_url") != api || lookup(t, found, "name") != "/opt/intruder" {
+			t.Errorf("got %s", asJSON(found))
+		}
+	}
+	s.createEnvironment("prod", evidence.Server)
+	s.createEnvironment("test", evidence.Server)
+	s.reportServer("prod", "intruder")
+	s.reportServer("test", "intruder")
+	eventually(t, "the artifact is found in both environments", func() bool {
+		got := s.do(http.MethodGet, "/api/v2/search/"+s.org+"/sha/"+unknown, adminKey, nil)
+		return got.status == http.StatusOK && fmt.Sprint(lookup(t, got.value(t), "artifacts", 0, "running_in")) == "[prod test]"
+	})
+	s.archiveEnvironment("test")
+	wantLinks(s.URL+"/"+s.org+"/environments/prod/snapshots/1", s.URL+"/api/v2/snapshots/"+s.org+"/prod/1")
+	s.archiveEnvironment("prod")
+	wantLinks("", "")
+}
+
 func TestBadSearchesAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)

@@ -174,11 +174,16 @@ func (h *handlers) showUnreported(org evidence.OrgAccess, fingerprint string, al
 		ExitedFrom:  environmentsOf(filterRuns(false, all)),
 		History:     []ArtifactHistory{},
 	}
-	newest := 0.0
+	newest, linked := 0.0, 0.0
 	for _, runs := range all {
 		shown.History = append(shown.History, runs.history()...)
-		if last := runs.events[len(runs.events)-1]; last.Timestamp >= newest {
+		last := runs.events[len(runs.events)-1]
+		if last.Timestamp >= newest {
 			newest, shown.Name = last.Timestamp, last.Name
+		}
+		// An archived environment has no links, because another environment may have its name.
+		if !runs.archived && last.Timestamp >= linked {
+			linked = last.Timestamp
 			shown.HTMLURL = h.Links.Snapshot(org.OrgName, runs.environment, runs.index)
 			shown.APIURL = h.Links.SnapshotSelf(org.OrgName, runs.environment, runs.index)
 		}
