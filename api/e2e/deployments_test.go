@@ -402,6 +402,8 @@ func TestDeploymentsOfARepositoryAreFilteredByEnvironments(t *testing.T) {
 		"?env=prod&env=beta&per_page=2":   "web-1@beta#1 web-2@prod#4",
 		"?env=all&per_page=3":             "web-1@beta#1 web-2@prod#4 web-3@prod#3",
 		"?env=beta&env=beta&env=idle":     "web-1@beta#1",
+		"?env=&env=beta":                  "web-1@beta#1",
+		"?env=&per_page=2":                "web-1@beta#1 web-2@prod#4",
 		"?env=prod&page=2&per_page=3":     "web-1@prod#1",
 		"?per_page=0":                     "",
 		"?start_ts=1e10":                  "",
@@ -600,6 +602,7 @@ func TestStatisticsOfARepositoryAreGroupedByEnvironment(t *testing.T) {
 		"?env=idle":          "",
 		"?env=all":           "beta 2 prod 4",
 		"?env=prod&env=idle": "prod 4",
+		"?env=":              "beta 2 prod 4",
 		"?start_ts=1e10":     "",
 	} {
 		t.Run(s.caseName(query), func(t *testing.T) {
