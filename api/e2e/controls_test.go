@@ -275,7 +275,7 @@ func TestPoliciesThatReferenceAControlAreListed(t *testing.T) {
 	if len(archived.PoliciesReferencing) != 2 || len(s.getPolicy("prod").Versions) != 1 {
 		t.Errorf("the archived control is %+v", archived)
 	}
-	s.putPolicy(http.StatusBadRequest, `{"name":"prod"}`, rule("C-1"))
+	s.putPolicy(http.StatusBadRequest, `{"name":"former"}`, rule("C-1"))
 	s.putPolicy(http.StatusOK, `{"name":"prod","description":"still works"}`)
 }
 

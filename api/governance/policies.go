@@ -3,7 +3,6 @@ package governance
 import (
 	"context"
 	"errors"
-	"math"
 	"net/http"
 	"slices"
 
@@ -51,7 +50,8 @@ type PolicyPath struct {
 	Policy string `path:"policy_name" doc:"Name of the policy."`
 }
 
-// PolicyResponse is a policy in answers (docs/semantics.md 18.4).
+// PolicyResponse is a policy in answers (docs/semantics.md 18.4). Its times are whole seconds; the stored ones are not,
+// so that events within a second are in order.
 type PolicyResponse struct {
 	Name           string                           `json:"name"`
 	Description    string                           `json:"description"`
@@ -99,9 +99,9 @@ func (h *handlers) putNamedPolicy(ctx context.Context, in *NamedPolicyPath, f *s
 // have failed after it stored the version.
 func (h *handlers) storePolicy(ctx context.Context, change governance.Change, files func(func(server.FormFile) error) error) (*server.StatusAnswer[PolicyResponse], error) {
 	org := server.Access(ctx)
-	change.Org, change.By, change.At = org.OrgID, server.Principal(ctx).Name, math.Floor(evidence.Seconds(h.Clock()))
+	change.Org, change.By, change.At = org.OrgID, server.Principal(ctx).Name, evidence.Seconds(h.Clock())
 	err := server.ReadFiles(ctx, files, policy.MaxSize, func(content []byte) error {
-		parsed, err := h.checkPolicy(ctx, content)
+		parsed, err := h.checkPolicy(ctx, change.Name, content)
 		if err != nil {
 			return err
 		}
@@ -134,8 +134,9 @@ func policyFileRequired() error {
 	return evidence.FieldError(policyField, "Field required [input: None]")
 }
 
-// checkPolicy parses a file. Its controls must exist and not be archived.
-func (h *handlers) checkPolicy(ctx context.Context, content []byte) (*policy.Policy, error) {
+// checkPolicy parses a file of the named policy. Its controls must exist and not be archived, except those that the
+// latest version of the policy names: they may have been archived since.
+func (h *handlers) checkPolicy(ctx context.Context, name string, content []byte) (*policy.Policy, error) {
 	parsed, err := policy.Parse(content)
 	if err != nil {
 		return nil, resource.FileFault(policyField, err)
@@ -143,7 +144,12 @@ func (h *handlers) checkPolicy(ctx context.Context, content []byte) (*policy.Pol
 	if err := server.RequestOf(ctx).Memory.Take(int64(parsed.PatternSize)); err != nil {
 		return nil, err
 	}
-	return &parsed, h.CheckControls(ctx, policyField, parsed.Controls())
+	stored, err := h.Policies.GetMany(ctx, server.Access(ctx).OrgID, []string{name})
+	if err != nil {
+		return nil, err
+	}
+	added := slices.DeleteFunc(parsed.Controls(), func(one string) bool { return slices.Contains(stored[name].Controls, one) })
+	return &parsed, h.CheckControls(ctx, policyField, added)
 }
 
 func (h *handlers) getPolicy(ctx context.Context, in *PolicyPath) (*server.StatusAnswer[PolicyResponse], error) {

@@ -73,7 +73,7 @@ func (h *handlers) evaluatePolicy(ctx context.Context, _ *server.OrgPath, f *ser
 	}
 	var parsed *policy.Policy
 	err = server.ReadFiles(ctx, f.Files, policy.MaxSize, func(content []byte) error {
-		parsed, err = h.checkPolicy(ctx, content)
+		parsed, err = h.checkPolicy(ctx, f.Data.PolicyName, content)
 		return err
 	})
 	if err != nil {
