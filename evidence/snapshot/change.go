@@ -90,14 +90,14 @@ func diff(before, after []Artifact, policiesChanged bool) []Change {
 }
 
 // changedBy returns what changed the verdict of an artifact that keeps running. If it is neither the allow list nor the
-// policies, it is the evidence.
+// policies, it is the evidence. Without policies, an artifact has no verdict and the allow list is not read.
 func changedBy(kind Annotation, before, after *Artifact, policiesChanged bool) Changer {
 	switch {
 	case kind == Unchanged || kind == UpdatedProvenance:
 		return ""
-	case before.Allowed != after.Allowed:
+	case before.Allowed != after.Allowed && before.Compliant != nil && after.Compliant != nil:
 		return ByAllowList
-	case policiesChanged:
+	case policiesChanged || before.Allowed != after.Allowed:
 		return ByPolicies
 	}
 	return ByEvidence

@@ -65,6 +65,33 @@ func TestEventsFollowTheOrderOfAppearance(t *testing.T) {
 	}
 }
 
+func TestChangedVerdictsNameTheirCause(t *testing.T) {
+	permitted := Artifact{Compliant: new(true), Allowed: true}
+	for name, c := range map[string]struct {
+		before, after Artifact
+		policies      bool
+		want          Changer
+	}{
+		"permitted":                             {Artifact{Compliant: new(false)}, permitted, false, ByAllowList},
+		"permitted when policies change":        {Artifact{Compliant: new(false)}, permitted, true, ByAllowList},
+		"no longer permitted":                   {permitted, Artifact{Compliant: new(false)}, false, ByAllowList},
+		"permitted, and all policies detached":  {permitted, Artifact{}, true, ByPolicies},
+		"permitted, and the first one attached": {Artifact{}, permitted, true, ByPolicies},
+		"permitted in a member of a logical environment without policies by now": {permitted, Artifact{}, false, ByPolicies},
+		"another policy": {Artifact{Compliant: new(false)}, Artifact{Compliant: new(true)}, true, ByPolicies},
+		"other evidence": {Artifact{Compliant: new(false)}, Artifact{Compliant: new(true)}, false, ByEvidence},
+		"nothing":        {permitted, permitted, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.after.CreatedAt = []int64{1} // another number of instances, so that there is always a change
+			changes := diff([]Artifact{c.before}, []Artifact{c.after}, c.policies)
+			if len(changes) != 1 || changes[0].By != c.want {
+				t.Errorf("got %+v, want the cause %q", changes, c.want)
+			}
+		})
+	}
+}
+
 // TestChangesMarkArtifactsThatAFlowLearnedOf compares artifacts that no flow knew before, whatever else changes.
 func TestChangesMarkArtifactsThatAFlowLearnedOf(t *testing.T) {
 	yes := true
