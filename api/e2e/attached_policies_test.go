@@ -212,6 +212,48 @@ func TestAllowedArtifactIsCompliantWhateverPoliciesSay(t *testing.T) {
 	}
 }
 
+func TestPermittedArtifactGetsAndLosesItsVerdictByPolicies(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.createEnvironment("prod", evidence.Server)
+	s.storePolicy("provenance", "provenance: {required: true}")
+	s.attach("prod", "provenance")
+	s.allowArtifact("prod", "web", "Legacy")
+	s.reportServer("prod", "web")
+	s.detach("prod", "provenance")
+	s.wantRunning("prod", "2 false", "web null changed by policies")
+	s.attach("prod", "provenance")
+	s.wantRunning("prod", "3 true", "web true became-compliant by policies")
+}
+
+// TestResolutionsSayWhichConditionCannotBeEvaluated compares a snapshot and an assert. What the rules ask for is there.
+func TestResolutionsSayWhichConditionCannotBeEvaluated(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.createEnvironment("prod", evidence.Server)
+	s.reportFile("build", "web")
+	s.attestGeneric("trail-of-web", "tested", true, "")
+	s.want(http.StatusOK, http.MethodPatch, s.tagsPath()+"/flow/build", []byte(`{"set_tags":{"num":"abc"}}`))
+	s.storePolicy("production", "provenance: {required: true, exceptions: [{if: '${{ flow.tags.num < 3 }}'}]}",
+		"attestations: [{type: generic, name: tested}, {type: generic, name: tested, if: '${{ flow.tags.num < 3 }}'}]")
+	s.attach("prod", "production")
+	s.reportServer("prod", "web")
+	decisions := s.getSnapshot("prod", "-1").artifact(t, "web")["policy_decisions"]
+	for name, evaluation := range map[string]any{
+		"snapshot": lookup(t, decisions, 0), "assert": lookup(t, s.read(s.assertPath("web", "?policy_name=production")), "policy_evaluations", 0),
+	} {
+		t.Run(name, func(t *testing.T) {
+			for rule, kind := range map[int]string{0: "missing_provenance", 2: "rule_satisfied", 3: "missing_attestation"} {
+				resolution := lookup(t, evaluation, "rule_evaluations", rule, "resolutions", 0)
+				text, failed := lookup(t, resolution, "context").(map[string]any)["error"].(string)
+				if lookup(t, resolution, "type") != kind || failed != (rule != 2) || failed && !strings.HasPrefix(text, "the condition flow.tags.num < 3 cannot be evaluated: ") {
+					t.Errorf("rule %d is resolved as %s", rule, asJSON(resolution))
+				}
+			}
+		})
+	}
+}
+
 func TestEmptyEnvironmentWithPoliciesIsCompliant(t *testing.T) {
 	t.Parallel()
 	s := share(t)
@@ -255,7 +297,7 @@ func TestSnapshotShowsPoliciesAsClientsReadThem(t *testing.T) {
 	policy := lookup(t, body, "applied_policies", 0)
 	clientReads(t, "applied_policy", policy)
 	wantDump := `{"artifacts":{"attestations":[{"for_control":"R-1","if_condition":null,"must_be_compliant":true,"name":"*","type":"decision"},` +
-		`{"if_condition":{"text":"flow.name == 'build'"},"must_be_compliant":false,"name":"scan","type":"snyk"}],` +
+		`{"for_control":null,"if_condition":{"text":"flow.name == 'build'"},"must_be_compliant":false,"name":"scan","type":"snyk"}],` +
 		`"provenance":{"exceptions":[{"if_condition":{"text":"flow.name == 'x'"}}],"required":true},"trail_compliance":{"exceptions":[],"required":true}},"schema_version":"1"}`
 	dump, err := json.Marshal(lookup(t, policy, "policy_dump"))
 	s.must(err)
@@ -271,7 +313,7 @@ func TestSnapshotShowsPoliciesAsClientsReadThem(t *testing.T) {
 		`{"ignored":false,"resolutions":[{"context":{"artifact_status":null,"attestation_name":"*","attestation_type":"decision","flow_name":"build","for_control":"R-1","trail_name":"trail-of-web"},"type":"missing_attestation"}],` +
 		`"rule":{"definition":{"for_control":"R-1","if":null,"must_be_compliant":true,"name":"*","type":"decision"},"type":"attestation"},"satisfied":false},` +
 		`{"ignored":false,"resolutions":[{"context":{"artifact_status":null,"attestation_name":"scan","attestation_type":"snyk","flow_name":"build","trail_name":"trail-of-web"},"type":"missing_attestation"}],` +
-		`"rule":{"definition":{"if":{"text":"flow.name == 'build'"},"must_be_compliant":false,"name":"scan","type":"snyk"},"type":"attestation"},"satisfied":false}],"status":"NON-COMPLIANT"}]`
+		`"rule":{"definition":{"for_control":null,"if":{"text":"flow.name == 'build'"},"must_be_compliant":false,"name":"scan","type":"snyk"},"type":"attestation"},"satisfied":false}],"status":"NON-COMPLIANT"}]`
 	decisions, err := json.Marshal(lookup(t, artifact, "policy_decisions"))
 	s.must(err)
 	if got := string(decisions); got != wantDecisions {

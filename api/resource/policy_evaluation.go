@@ -53,6 +53,7 @@ type ResolutionContext struct {
 	AttestationName string           `json:"attestation_name,omitempty" doc:"The attestation that is missing or not compliant."`
 	AttestationType string           `json:"attestation_type,omitempty"`
 	AttestationID   string           `json:"attestation_id,omitempty"`
+	Error           string           `json:"error,omitempty" doc:"Why a condition of the rule cannot be evaluated. The rule fails for this reason, and nothing need be missing."`
 }
 
 // PolicyView shows how a policy evaluated artifacts. All artifacts share its rules.
@@ -143,7 +144,7 @@ func showResolution(p *policy.Policy, number int, resolution policy.Resolution, 
 	}
 	kind, _, rule := p.Rule(number)
 	flow := &flows[resolution.Flow]
-	context := ResolutionContext{FlowName: flow.Name, TrailName: flow.Trail}
+	context := ResolutionContext{FlowName: flow.Name, TrailName: flow.Trail, Error: resolution.Fault}
 	if kind == policy.TrailComplianceRule {
 		context.ArtifactStatus = &flow.Status
 	}
@@ -188,9 +189,7 @@ func showRequirement(requirement *policy.Requirement, name string) map[string]an
 func showAttestationRule(rule *policy.AttestationRule, name string) map[string]any {
 	shown := map[string]any{
 		name: showCondition(rule.If), "name": rule.Name, "type": rule.Type, "must_be_compliant": rule.MustBeCompliant,
-	}
-	if rule.ForControl != "" {
-		shown["for_control"] = rule.ForControl
+		"for_control": NilIfEmpty(rule.ForControl),
 	}
 	if rule.Independent != nil {
 		shown["independent_approval"] = rule.Independent
@@ -356,7 +355,7 @@ func ruleSize(rule *PolicyRule) int {
 
 // resolutionSize returns the approximate size of a resolution in an answer, in bytes.
 func resolutionSize(resolution *policy.Resolution, flows []policy.Flow, rule *policy.AttestationRule) int {
-	size := resolutionFrame
+	size := resolutionFrame + len(resolution.Fault)
 	if resolution.Flow != policy.NoFlow {
 		size += len(flows[resolution.Flow].Name) + len(flows[resolution.Flow].Trail)
 	}
