@@ -59,14 +59,23 @@ func (h *handlers) loadFramework(ctx context.Context, name string, version int) 
 	return found, resource.NotFound(err, "Framework named '%s' does not exist for organization '%s'", name, org.OrgName)
 }
 
-// putFramework stores the next version of a framework. Its controls must exist and not be archived.
+// putFramework stores the next version of a framework. Its controls must exist and not be archived, except those that the
+// latest version names: they may have been archived since.
 func (h *handlers) putFramework(ctx context.Context, in *FrameworkPath, body *resource.FilePutInput) (*server.Answer[resource.FileVersion], error) {
 	org := server.Access(ctx)
 	parsed, err := framework.Parse([]byte(body.Content))
 	if err != nil {
 		return nil, resource.FileFault("content", err)
 	}
-	if err := h.CheckControls(ctx, "content", parsed.Controls()); err != nil {
+	latest, err := h.Frameworks.Latest(ctx, org.OrgID, in.Name)
+	if storage.IgnoreMissing(err) != nil {
+		return nil, err
+	}
+	added := parsed.Controls()
+	if known, err := framework.Parse(latest.Content); err == nil {
+		added = slices.DeleteFunc(added, func(one string) bool { return slices.Contains(known.Controls(), one) })
+	}
+	if err := h.CheckControls(ctx, "content", added); err != nil {
 		return nil, err
 	}
 	stored, err := h.Frameworks.Put(ctx, governance.Framework{File: governance.File{

@@ -210,10 +210,13 @@ func TestFrameworksAreKeptInVersions(t *testing.T) {
 	s.wantError(http.StatusNotFound, "Version 3 of framework 'soc2' does not exist for organization '"+s.org+"'", http.MethodGet, s.frameworksPath()+"/soc2?version=3", "")
 	s.wantError(http.StatusNotFound, "Framework named 'none' does not exist for organization '"+s.org+"'", http.MethodGet, s.frameworksPath()+"/none", "")
 	s.createControl("OLD")
+	withOld := strings.Replace(ownFramework, "control: GO", "control: OLD", 1)
+	s.putFramework(http.StatusOK, "older", withOld)
 	s.want(http.StatusOK, http.MethodPost, "/controls/"+s.org+"/OLD/archive", nil)
+	s.putFramework(http.StatusOK, "older", withOld+"# repeated\n")
 	for name, c := range map[string]struct{ content, says string }{
 		"no YAML":             {"title: [", "content"},
-		"an archived control": {strings.Replace(ownFramework, "control: GO", "control: OLD", 1), "Control 'OLD' is archived in organization '" + s.org + "'"},
+		"an archived control": {withOld, "Control 'OLD' is archived in organization '" + s.org + "'"},
 		"an unknown control":  {ownFramework, "Control 'GO' does not exist in organization '" + s.org + "'"},
 		"an unknown finding":  {strings.Replace(own, "broke_glass", "broken", 1), "line 7"},
 	} {
