@@ -3,7 +3,6 @@ package admission
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	"attestry/api/resource"
 	"attestry/api/server"
@@ -19,7 +18,7 @@ type AdmissionSettings struct {
 	Tags             evidence.AdmissionRule `json:"tags,omitempty" enum:"deny,warn,resolve" default:"deny" doc:"For images without a digest. To resolve takes the newest artifact that was reported under the name and tag."`
 	UnknownArtifacts evidence.AdmissionRule `json:"unknown_artifacts,omitempty" enum:"policies,deny,warn,admit" default:"policies" doc:"For artifacts that no flow knows. Policies decide about them if they ask for provenance; without a policy they are denied."`
 	Failure          evidence.AdmissionRule `json:"failure,omitempty" enum:"deny,admit" default:"deny" doc:"For reviews that cannot be read."`
-	ExemptNamespaces []string               `json:"exempt_namespaces,omitempty" maxItems:"100" doc:"Namespaces that are not judged; kube-system if left out."`
+	ExemptNamespaces []string               `json:"exempt_namespaces,omitzero" maxItems:"100" doc:"Namespaces that are not judged; kube-system if left out."`
 	BreakGlass       string                 `json:"break_glass,omitempty" maxLength:"317" doc:"Key of a label or annotation whose value is the reason to admit a workload whatever the verdict is. Left out for none."`
 }
 
@@ -27,8 +26,9 @@ func (h *handlers) getSettings(_ context.Context, _ *resource.EnvironmentPath, e
 	return server.Answered(showSettings(environment.AdmissionOf())), nil
 }
 
+// showSettings keeps an empty list of namespaces, as a PUT without the list restores the default.
 func showSettings(s evidence.AdmissionSettings) AdmissionSettings {
-	s.ExemptNamespaces = slices.Concat([]string{}, s.ExemptNamespaces)
+	s.ExemptNamespaces = append([]string{}, s.ExemptNamespaces...)
 	return AdmissionSettings(s)
 }
 
