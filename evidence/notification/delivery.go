@@ -105,19 +105,26 @@ func (d *Delivery) End(until float64, attempt Attempt, jitter float64) {
 	if d.State != Pending || d.Until != until {
 		return
 	}
+	if attempt.Gone() {
+		d.abandon()
+		return
+	}
 	ended := attempt.At + attempt.Duration
-	again := d.Fail(&job.Send, d.Since, ended, ended+attempt.RetryAfter, jitter, attempt.Reason)
-	if !again || attempt.Gone() {
+	if !d.Fail(&job.Send, d.Since, ended, ended+attempt.RetryAfter, jitter, attempt.Reason) {
 		d.State = Failed
-		d.Park(ended, attempt.Reason)
 	}
 }
 
 // GiveUp fails a delivery without a further attempt.
 func (d *Delivery) GiveUp(now float64, reason string) {
-	d.State = Failed
-	d.Park(now, reason)
 	d.keep(Attempt{At: now, Reason: reason})
+	d.abandon()
+}
+
+// abandon fails a delivery without parking it, as its owner and not the operator can remove the reason.
+func (d *Delivery) abandon() {
+	d.State = Failed
+	d.Status = job.Status{Tried: d.Tried}
 }
 
 func (d *Delivery) keep(attempt Attempt) {

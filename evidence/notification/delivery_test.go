@@ -109,11 +109,28 @@ func TestADeliveryKeepsItsLastAttempts(t *testing.T) {
 	}
 }
 
-func TestGivingUpEndsADelivery(t *testing.T) {
+func TestGivingUpEndsADeliveryWithoutParkingIt(t *testing.T) {
 	d := newDelivery()
+	d.Begin(1005)
 	d.GiveUp(1010, "The action was deleted")
-	if d.State != notification.Failed || d.Due != 0 || d.Begin(9999) || d.Attempts[0].Reason != "The action was deleted" {
+	if d.State != notification.Failed || d.Stage() != "" || d.Due != 0 || d.Begin(9999) || d.Attempts[0].Reason != "The action was deleted" {
 		t.Errorf("given up: %+v", d)
+	}
+}
+
+func TestOnlyTheLastAttemptParksADelivery(t *testing.T) {
+	for status, want := range map[int]job.Stage{503: job.Parked, 410: ""} {
+		d := newDelivery()
+		for d.State == notification.Pending {
+			d.Begin(d.Due)
+			d.End(d.Until, notification.Attempt{At: d.Until, Status: status, Reason: "refused"}, 0)
+		}
+		if d.State != notification.Failed || d.Stage() != want {
+			t.Errorf("after the status %d: %+v", status, d)
+		}
+		if d.Again(500_000, 0); !d.Begin(500_000) {
+			t.Errorf("after the status %d it is not repeated: %+v", status, d)
+		}
 	}
 }
 

@@ -208,7 +208,7 @@ func TestParkedAndOverdueWorkIsReported(t *testing.T) {
 	s.record(func(p *process.Process, org evidence.Organization) {
 		target := notification.Target{Type: notification.Webhook, Webhook: "https://a.example.com"}
 		delivery := notification.NewDelivery(org.ID, 1, &target, notification.Notice{ID: "n"}, 1, 0)
-		delivery.GiveUp(20, "The answer has status 503.")
+		delivery.Park(20, "The answer has status 503.")
 		s.must(p.Store.Deliveries.Add(t.Context(), []notification.Delivery{delivery}))
 	})
 	s.examine().want(t, "work", doctor.Warning, "delivery:send is parked, 1 or more: The answer has status 503.")

@@ -240,7 +240,7 @@ func TestGoneReceiversAreNotNotifiedUntilTheyAreSwitchedOn(t *testing.T) {
 	}
 	reason := func() string { return s.target(number, target).SwitchedOffReason() }
 	const want = "The target is switched off, as its receiver answered that it is gone (410)."
-	if got := reason(); got != want || !strings.Contains(logged.String(), want) {
+	if got := reason(); got != want || !strings.Contains(logged.String(), want) || !strings.Contains(logged.String(), "attempt=1 ") {
 		t.Errorf("the reason is %q, logged %s", got, logged.String())
 	}
 	s.recipient.answer = nil
@@ -274,7 +274,7 @@ func TestDeliveriesOfARemovedActionFail(t *testing.T) {
 	})
 	s.must(err)
 	s.wantNotices()
-	if delivery := s.only(number); delivery.State != notification.Failed || delivery.Attempts[0].Reason != "The action or the target was removed." {
+	if delivery := s.only(number); delivery.State != notification.Failed || delivery.Parked != 0 || delivery.Attempts[0].Reason != "The action or the target was removed." {
 		t.Errorf("delivery %+v", delivery)
 	}
 }

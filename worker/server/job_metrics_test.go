@@ -34,7 +34,7 @@ func TestJobsAreCountedWithAConstantNumberOfCommands(t *testing.T) {
 		case 5, 6:
 			d.End(d.Until, notification.Attempt{At: 1, Reason: "refused"}, 0)
 		case 7:
-			d.GiveUp(2, "removed")
+			d.Park(2, "refused")
 		}
 		if err := store.Deliveries.Add(t.Context(), []notification.Delivery{d}); err != nil {
 			t.Fatal(err)

@@ -31,7 +31,7 @@ func (s *site) parkOthers() map[*job.Kind]string {
 	s.must(err)
 	target := notification.Target{Type: notification.Webhook, Webhook: "https://a.example.com"}
 	delivery := notification.NewDelivery(s.org, 1, &target, notification.Notice{ID: "n"}, 1, 0)
-	delivery.GiveUp(20, "The answer has status 503.")
+	delivery.Park(20, "The answer has status 503.")
 	s.must(s.store.Deliveries.Add(ctx, []notification.Delivery{delivery}))
 	assembly := audit.Assembly{ID: audit.AssemblyID(audit.OfTrail, s.org, "flow/1"), Org: s.org}
 	_, err = s.store.Assemblies.Change(ctx, assembly, func(a *audit.Assembly) {
