@@ -164,7 +164,10 @@ func TestTryingATokenNamesTheUnmetClaim(t *testing.T) {
 		"of another branch":    {forge.token(t, map[string]any{"repository": "acme/shop", "ref_protected": false}), `{"accepted":false,"reason":"the condition of the provider does not hold","subject":"repo:acme/shop","unmet":["claims.ref_protected == \"true\""]}`},
 		"for another audience": {forge.token(t, map[string]any{"aud": "elsewhere"}), `{"accepted":false,"reason":"the claim aud does not contain the audience of the provider","subject":"repo:acme/shop"}`},
 		"of another issuer":    {newIssuer(t).token(t, nil), `{"accepted":false,"reason":"the claim iss is not the issuer of the provider"}`},
-		"expired":              {forge.token(t, map[string]any{"exp": time.Now().Add(-time.Second).Unix()}), `{"accepted":false,"reason":"the token has expired, or has no claim exp"}`},
+		"expired":              {forge.token(t, map[string]any{"exp": time.Now().Add(-time.Second).Unix()}), `{"accepted":false,"reason":"the token has expired, or has no claim exp","subject":"repo:acme/shop"}`},
+		"forged and expired":   {newIssuer(t).token(t, map[string]any{"iss": forge.url, "exp": time.Now().Add(-time.Second).Unix()}), `{"accepted":false,"reason":"no key of the issuer verifies the signature"}`},
+		"not valid yet":        {forge.token(t, map[string]any{"nbf": time.Now().Add(time.Hour).Unix()}), `{"accepted":false,"reason":"the token is not valid yet, or a registered claim has a wrong type","subject":"repo:acme/shop"}`},
+		"without a subject":    {forge.token(t, map[string]any{"sub": "a\nb"}), `{"accepted":false,"reason":"the claim sub is missing, longer than 255 characters or not printable"}`},
 		"no token":             {"secret", `{"accepted":false,"reason":"the token is not a signed JWT"}`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -35,7 +35,8 @@ type verifiedToken struct {
 	claims   expression.Claims
 }
 
-// verifyToken verifies the parts of a token that do not depend on a provider.
+// verifyToken verifies the parts of a token that do not depend on a provider. A token that is refused has its subject if
+// its signature is valid.
 func (v *Verifier) verifyToken(ctx context.Context, token string, parsed parsedToken) (verifiedToken, error) {
 	trusted, err := v.providers.IsTrusted(ctx, parsed.issuer)
 	if err != nil {
@@ -52,18 +53,19 @@ func (v *Verifier) verifyToken(ctx context.Context, token string, parsed parsedT
 	if signature.err != nil {
 		return verifiedToken{}, signature.err
 	}
+	signed := verifiedToken{subject: subjectOf(signature.payload)}
 	var expired *openid.TokenExpiredError
 	switch {
 	case errors.As(err, &expired):
-		return verifiedToken{}, refusal("the token has expired, or has no claim exp")
+		return signed, refusal("the token has expired, or has no claim exp")
 	case err != nil: // not logged, as its text may repeat claims
-		return verifiedToken{}, refusal("the token is not valid yet, or a registered claim has a wrong type")
+		return signed, refusal("the token is not valid yet, or a registered claim has a wrong type")
 	}
 	if err := checkClaims(checked, v.clock()); err != nil {
-		return verifiedToken{}, err
+		return signed, err
 	}
 	claims, err := flatten(signature.payload)
-	return verifiedToken{subject: checked.Subject, audience: checked.Audience, claims: claims}, err
+	return verifiedToken{subject: signed.subject, audience: checked.Audience, claims: claims}, err
 }
 
 // signature is the openid.KeySet for one token. It keeps the error, as go-oidc returns only its text.
@@ -94,6 +96,17 @@ func checkClaims(token *openid.IDToken, now time.Time) error {
 		return refusal("the claim sub is missing, longer than 255 characters or not printable")
 	}
 	return nil
+}
+
+// subjectOf returns the claim sub of a payload, "" if it is not valid.
+func subjectOf(payload []byte) string {
+	var claims map[string]any
+	_ = json.Unmarshal(payload, &claims) // there are none unless the signature is valid
+	subject, _ := claims["sub"].(string)
+	if !isSubject(subject) {
+		return ""
+	}
+	return subject
 }
 
 func isSubject(subject string) bool {

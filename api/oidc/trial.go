@@ -12,7 +12,7 @@ import (
 type Trial struct {
 	// Reason is why the token is not accepted, "" if it is.
 	Reason string
-	// Subject is the claim sub, "" unless the token is verified.
+	// Subject is the claim sub, "" unless the signature is valid.
 	Subject string
 	// Unmet are the parts of the provider's condition that do not hold.
 	Unmet []string
@@ -23,7 +23,7 @@ type Trial struct {
 func (v *Verifier) Try(ctx context.Context, provider identity.IdentityProvider, token string) (Trial, error) {
 	verified, err := v.verifyFor(ctx, provider, token)
 	if refused, ok := errors.AsType[refusal](err); ok {
-		return Trial{Reason: string(refused)}, nil
+		return Trial{Reason: string(refused), Subject: verified.subject}, nil
 	}
 	if err != nil {
 		return Trial{}, err

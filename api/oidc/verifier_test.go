@@ -75,6 +75,7 @@ func TestInvalidTokensAreRefused(t *testing.T) {
 		message   string // "" for that of unknown keys
 	}{
 		"signed with another key": {key: other, reason: "no key of the issuer verifies the signature"},
+		"forged and expired":      {key: other, changes: map[string]any{"exp": now - 1}, reason: "no key of the issuer verifies the signature"},
 		"wrong audience":          {changes: map[string]any{"aud": audience + "/"}, reason: "the claim aud does not contain the audience of the provider", message: wrongAudience},
 		"no audience":             {changes: map[string]any{"aud": nil}, reason: "the claim aud does not contain the audience of the provider", message: wrongAudience},
 		"audience of no text":     {changes: map[string]any{"aud": 7}, reason: "the token is not valid yet, or a registered claim has a wrong type"},
