@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -94,11 +93,8 @@ func OpenWith(ctx context.Context, settings config.Settings, log *slog.Logger, c
 }
 
 // OpenToRead opens the stores for a process that stores no facts. It writes no documents: neither their form nor, if
-// there is no log key, that facts are not logged. It fails if there is no embedded database, instead of making an empty one.
+// there is no log key, that facts are not logged.
 func OpenToRead(ctx context.Context, settings config.Settings, log *slog.Logger) (*Process, error) {
-	if database := settings.Stores.Database; database.Engine != config.MongoDB && !HasDatabase(database) {
-		return nil, fmt.Errorf("there is no database at %s", database.Path)
-	}
 	return open(ctx, settings, log, time.Now, nil, true)
 }
 

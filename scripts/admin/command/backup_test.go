@@ -161,17 +161,24 @@ func TestRunningServiceMakesBackupsInTheFolderOfTheCaller(t *testing.T) {
 	}
 }
 
-func TestVerifyAndBackupNeedADatabase(t *testing.T) {
+func TestOnlyCreatingAUserMakesADatabase(t *testing.T) {
 	s := withLog(t)
 	absent := filepath.Join(t.TempDir(), "absent")
-	for _, args := range [][]string{{"verify"}, {"backup", filepath.Join(t.TempDir(), "x")}} {
+	environ := append(slices.Clone(s.environ[:3]), "ATTESTRY_DATABASE_URL=pebble://"+absent)
+	for _, args := range [][]string{
+		{"verify"}, {"backup", filepath.Join(t.TempDir(), "x")}, {"users", "list"}, {"keys", "issue", "anna", "laptop"}, {"jobs", "list"}, {"log", "key"},
+	} {
 		var out, errs strings.Builder
-		status := Run(t.Context(), args, append(slices.Clone(s.environ[:3]), "ATTESTRY_DATABASE_URL=pebble://"+absent), &out, &errs)
+		status := Run(t.Context(), args, environ, &out, &errs)
 		if status != failed || !strings.Contains(errs.String(), "there is no database at "+absent) {
 			t.Errorf("%v: status %d: %s%s", args, status, out.String(), errs.String())
 		}
 		if _, err := os.Stat(absent); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%v: %v", args, err)
 		}
+	}
+	var out, errs strings.Builder
+	if status := Run(t.Context(), []string{"users", "create", "anna"}, environ, &out, &errs); status != succeeded {
+		t.Errorf("status %d: %s%s", status, out.String(), errs.String())
 	}
 }

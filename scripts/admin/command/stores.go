@@ -23,23 +23,34 @@ type work func(ctx context.Context, s *session, args []string) error
 
 // withStores returns a parser whose action opens the stores of the service and calls f. If another process has the
 // embedded database open, that process executes the command.
-func withStores(f work) parser { return opened(nil, process.Open, f) }
+func withStores(f work) parser { return opened(nil, existing(process.Open), f) }
 
 // withoutRedis is withStores for work that enqueues nothing. It does not connect to Redis, nor require its setting.
-func withoutRedis(f work) parser { return opened(noRedis, process.Open, f) }
+func withoutRedis(f work) parser { return opened(noRedis, existing(process.Open), f) }
 
 // readOnly is withoutRedis for work that writes no documents and no objects.
-func readOnly(f work) parser { return opened(noRedis, process.OpenToRead, f) }
+func readOnly(f work) parser { return opened(noRedis, existing(process.OpenToRead), f) }
 
 // withTenancy is for work on users, organizations and keys. It needs only the database and its settings.
-func withTenancy(f work) parser {
-	return opened(map[string]string{"ATTESTRY_OBJECTS_URL": "", "ATTESTRY_REDIS_URL": "redis://localhost"}, process.OpenDatabase, f)
-}
+func withTenancy(f work) parser { return opened(onlyDatabase, existing(process.OpenDatabase), f) }
 
-// noRedis has a default for the Redis of work that enqueues nothing.
-var noRedis = map[string]string{"ATTESTRY_REDIS_URL": "redis://localhost"}
+// noRedis and onlyDatabase have defaults for the stores that work does not need.
+var (
+	noRedis      = map[string]string{"ATTESTRY_REDIS_URL": "redis://localhost"}
+	onlyDatabase = map[string]string{"ATTESTRY_OBJECTS_URL": "", "ATTESTRY_REDIS_URL": "redis://localhost"}
+)
 
 type opener func(context.Context, config.Settings, *slog.Logger) (*process.Process, error)
+
+// existing returns an opener that fails if there is no embedded database, instead of making an empty one.
+func existing(open opener) opener {
+	return func(ctx context.Context, settings config.Settings, log *slog.Logger) (*process.Process, error) {
+		if database := settings.Stores.Database; database.Engine != config.MongoDB && !process.HasDatabase(database) {
+			return nil, fmt.Errorf("there is no database at %s", database.Path)
+		}
+		return open(ctx, settings, log)
+	}
+}
 
 func opened(defaults map[string]string, open opener, f work) parser {
 	return func(args []string) (action, error) {

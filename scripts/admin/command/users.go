@@ -6,6 +6,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/identity"
+	"attestry/process"
 )
 
 type listedUser struct {
@@ -34,7 +35,7 @@ func parseCreateUser(args []string) (action, error) {
 			return nil, err
 		}
 	}
-	return withTenancy(func(ctx context.Context, s *session, _ []string) error {
+	return opened(onlyDatabase, process.OpenDatabase, func(ctx context.Context, s *session, _ []string) error { // which may be new
 		return s.done(s.Store.Tenancy.CreateUser(ctx, name, email, identity.Operator()), "user %s is created\n", name)
 	})(args)
 }
