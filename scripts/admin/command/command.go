@@ -67,7 +67,7 @@ func commands() []command {
 		{"jobs retry", "KIND KEY|all", "try parked work again, with all its attempts", func(args []string) (action, error) { return parseJob(args, false) }},
 		{"jobs drop", "KIND KEY", "give parked work up for good", func(args []string) (action, error) { return parseJob(args, true) }},
 		{"log key", "[--new]", "print the verifier keys of all transparency logs, by which their checkpoints are verified; or, with --new, a new private key for ATTESTRY_LOG_KEY_FILE", parseLogKey},
-		{"log continue", "ORG", "begin another log for an organization whose database was restored from a backup, and print its verifier keys", withoutRedis(continueLog)},
+		{"log continue", "ORG", "begin another log for an organization whose database was restored from a backup, and print its verifier keys", withStores(continueLog)},
 		{"copy", "--from URL --to URL", "copy a database or an object store to another one", parseCopy},
 		{"backup", "DIR|URL", "copy a consistent state of all stores to a folder or an object store", parseBackup},
 		{"restore", "[--continue-logs] DIR|URL [BACKUP]", "restore the last backup, or that of a time, into empty stores", parseRestore},

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,5 +78,15 @@ func TestParkedWorkOfAllKindsIsRetriedOrDropped(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestJobsOfAStoppedServiceNeedNoRedis(t *testing.T) {
+	s := newSite(t)
+	s.must(s.process.Close())
+	defer s.open()
+	withoutRedis := slices.DeleteFunc(slices.Clone(s.environ), func(variable string) bool { return strings.HasPrefix(variable, "ATTESTRY_REDIS_URL=") })
+	for line, want := range map[string]string{"jobs list": "parked", "jobs retry environment:report " + s.environments["prod"] + "/1": "waits again"} {
+		outcomeOf(t, withoutRedis, line).check(t, succeeded, want)
 	}
 }

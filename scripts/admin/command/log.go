@@ -14,7 +14,7 @@ import (
 func parseLogKey(args []string) (action, error) {
 	switch {
 	case len(args) == 0:
-		return withoutRedis(printVerifiers)(args)
+		return withStores(printVerifiers)(args)
 	case len(args) == 1 && args[0] == "--new":
 		return printNewKey, nil
 	}

@@ -22,13 +22,11 @@ type session struct {
 type work func(ctx context.Context, s *session, args []string) error
 
 // withStores returns a parser whose action opens the stores of the service and calls f. If another process has the
-// embedded database open, that process executes the command.
-func withStores(f work) parser { return opened(nil, existing(process.Open), f) }
+// embedded database open, that process executes the command. As no command enqueues tasks, it does not connect to
+// Redis, nor require its setting.
+func withStores(f work) parser { return opened(noRedis, existing(process.Open), f) }
 
-// withoutRedis is withStores for work that enqueues nothing. It does not connect to Redis, nor require its setting.
-func withoutRedis(f work) parser { return opened(noRedis, existing(process.Open), f) }
-
-// readOnly is withoutRedis for work that writes no documents and no objects.
+// readOnly is withStores for work that writes no documents and no objects.
 func readOnly(f work) parser { return opened(noRedis, existing(process.OpenToRead), f) }
 
 // withTenancy is for work on users, organizations and keys. It needs only the database and its settings.
