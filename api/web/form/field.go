@@ -111,8 +111,10 @@ func (f *Field) prefill(value any) {
 	default:
 		list, ok := value.([]any)
 		if ok && (f.Kind == kindLines || f.Kind == kindChoices) {
-			f.Values = texts(list)
-		} else if encoded, err := json.Marshal(value); err == nil {
+			f.Values, f.Filled = texts(list), true // an empty list may not be the default
+			return
+		}
+		if encoded, err := json.Marshal(value); err == nil {
 			f.Values = []string{string(encoded)}
 		}
 	}

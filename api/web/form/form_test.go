@@ -131,6 +131,14 @@ func TestStoredValuesAreFilledIn(t *testing.T) {
 	}
 }
 
+func TestStoredListWithoutElementsIsSent(t *testing.T) {
+	f := jsonForm()
+	f.Prefill(map[string]any{"namespaces": []any{}, "triggers": nil})
+	if !field(t, f, "namespaces").Filled || field(t, f, "triggers").Filled {
+		t.Errorf("filled in are %+v", f.Fields)
+	}
+}
+
 func TestFaultsAreAssignedToTheirFields(t *testing.T) {
 	f := jsonForm()
 	others := f.Fault(map[string]string{"name": "is empty", "targets[0].type": "is unknown", "somewhere": "is wrong"})
