@@ -186,8 +186,8 @@ func stateInfo(a *evaluatedArtifact) string {
 	return strings.Join(sentences, ". ")
 }
 
-// history lists the events of an artifact, oldest first: its report, its attestations, its starts and its exits. An
-// attestation by name may be older than the report.
+// history lists the report of an artifact, then its attestations, starts and exits, oldest first. The report comes first
+// even if an attestation by name or a start is older (docs/semantics.md 5.3).
 func (a *evaluatedArtifact) history() []ArtifactHistory {
 	reported := a.record.Name + " reported"
 	if a.record.TrailUnnamed {
@@ -200,7 +200,7 @@ func (a *evaluatedArtifact) history() []ArtifactHistory {
 	for _, runs := range a.runs {
 		history = append(history, runs.history()...)
 	}
-	sortHistory(history)
+	sortHistory(history[1:])
 	return history
 }
 
