@@ -48,10 +48,23 @@ type Environment struct {
 	CreatedAt      float64 `json:"created_at"`
 	CreatedBy      string  `json:"created_by"`
 	LastModifiedAt float64 `json:"last_modified_at"`
+	// Former are the names that it had, also those that other environments have taken since. Earlier versions kept none.
+	Former []string `json:"former_names,omitempty"`
 }
 
 // Logical reports whether the environment unites others.
 func (e *Environment) Logical() bool { return e.Type == LogicalType }
+
+// Rename renames an environment at a moment in Unix seconds.
+func (e *Environment) Rename(name string, at float64) {
+	if !slices.Contains(e.Former, e.Name) {
+		e.Former = append(e.Former, e.Name)
+	}
+	e.Name, e.LastModifiedAt = name, max(e.LastModifiedAt, at)
+}
+
+// Names are the names that the environment had and has.
+func (e *Environment) Names() []string { return append(slices.Clone(e.Former), e.Name) }
 
 // Archive takes an environment out of use at a moment in Unix seconds. Archiving it again changes nothing.
 func (e *Environment) Archive(at float64) {

@@ -59,4 +59,13 @@ func TestIncidentsMakeDeploymentsFailedChanges(t *testing.T) {
 	if totals := s.totals(); totals.Restore.Known != 3 || totals.Restore.Median != 3600 || totals.Restore.P90 != 10800 {
 		t.Errorf("once all are resolved, the totals are %+v", totals)
 	}
+	s.renameEnvironment("canary", "trial")
+	s.createEnvironment("canary", "server")
+	s.renameEnvironment("trial", "preview")
+	if got, want := found(), "alone in prod: 2, 10800 s\nemergency in prod: 1, 0 s\nmachine in preview: 1, 3600 s\n"; got != want {
+		t.Errorf("once the environment is renamed, the incidents are\n%swant\n%s", got, want)
+	}
+	if totals := s.totals(); totals.By["incident"] != 3 {
+		t.Errorf("once the environment is renamed, the totals are %+v", totals)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"attestry/evidence/period"
 	"attestry/evidence/snapshot"
@@ -27,8 +28,8 @@ type days struct {
 
 // moment says which facts were counted.
 type moment struct {
-	// environment is the name of the environment, by which incidents are assigned.
-	environment string
+	// names are those that the environment had and has, joined, by which incidents are assigned.
+	names string
 	// facts is the time up to which all facts of the organization were reflected, and snapshots that of the
 	// environment's last snapshot, in Unix seconds. Later snapshots have later times.
 	facts, snapshots float64
@@ -98,7 +99,8 @@ func (r *Reader) moments(ctx context.Context, p *period.Period) (map[string]mome
 	named, err := r.store.Environments.Names(ctx, p.Org, p.Environments)
 	found := make(map[string]moment, len(p.Environments))
 	for _, id := range p.Environments {
-		found[id] = moment{environment: named[id].Name, facts: facts, snapshots: heads[id].Timestamp}
+		environment := named[id]
+		found[id] = moment{names: strings.Join(environment.Names(), " "), facts: facts, snapshots: heads[id].Timestamp}
 	}
 	return found, err
 }
@@ -107,7 +109,7 @@ func (r *Reader) moments(ctx context.Context, p *period.Period) (map[string]mome
 func (r *Reader) keptDays(ctx context.Context, p *period.Period, moments map[string]moment) (map[string]*days, error) {
 	kept, since := map[string]*days{}, math.Inf(1)
 	for _, id := range p.Environments {
-		if known, ok := r.days.Get(daysKey(id, p)); ok && known.asOf.environment == moments[id].environment {
+		if known, ok := r.days.Get(daysKey(id, p)); ok && known.asOf.names == moments[id].names {
 			kept[id], since = known, min(since, known.asOf.facts)
 		}
 	}

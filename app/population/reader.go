@@ -122,7 +122,8 @@ func (r *Reader) addEnvironments(ctx context.Context, org string, deployments []
 	}
 	kinds, err := r.store.FirstSeen.Kinds(ctx, deployments)
 	for i := range rows {
-		rows[i].Environment, rows[i].Kind = named[deployments[i].Environment].Name, kinds[i]
+		environment := named[deployments[i].Environment]
+		rows[i].Environment, rows[i].Kind, rows[i].environments = environment.Name, kinds[i], environment.Names()
 	}
 	return err
 }

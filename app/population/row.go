@@ -2,6 +2,8 @@
 package population
 
 import (
+	"slices"
+
 	"attestry/evidence"
 	"attestry/evidence/period"
 	"attestry/evidence/snapshot"
@@ -48,6 +50,8 @@ type Row struct {
 	// change and replaced identify this artifact in its environment, and the one that a rollback replaced.
 	change, replaced string
 	incidents        []period.Incident
+	// environments are the names that the environment has or had.
+	environments []string
 	// entries are the attestations of the artifact and of its trail, and controls the controls of decisions, by id.
 	entries  []evidence.Entry
 	controls map[string]string
@@ -100,7 +104,7 @@ func changeOf(environment, fingerprint string) string { return environment + "/"
 func (r *Row) countIncidents() {
 	longest, unresolved := 0.0, false
 	for _, one := range r.incidents {
-		if one.StartedAt < r.DeployedAt || one.Environment != "" && one.Environment != r.Environment {
+		if one.StartedAt < r.DeployedAt || one.Environment != "" && !slices.Contains(r.environments, one.Environment) {
 			continue
 		}
 		r.Incidents++

@@ -37,9 +37,7 @@ func New(docs storage.Documents, heads *Heads) *Environments {
 		Describe: func(e *evidence.Environment) names.Description {
 			return names.Description{Org: e.Org, ID: e.ID, Name: e.Name, Detail: string(e.Type), Archived: e.Archived}
 		},
-		Rename: func(e *evidence.Environment, name string, at float64) {
-			e.Name, e.LastModifiedAt = name, max(e.LastModifiedAt, at)
-		},
+		Rename:  (*evidence.Environment).Rename,
 		Archive: (*evidence.Environment).Archive,
 	})
 	return e
