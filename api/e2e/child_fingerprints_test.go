@@ -147,6 +147,11 @@ func TestRunningChildrenAreRecognizedWhenTheirIndexIsReported(t *testing.T) {
 	s.attestImage("release", "r-1", "api/amd64", true)
 	s.runImages("prod", "api/amd64")
 	s.wantStates("attested itself", "prod", "api/amd64 true")
+	for path, want := range map[string]string{"images/fingerprint/" + digestOf("api"): "[]", "release/fingerprint/" + digestOf("api/amd64"): `[{"environment_name":"prod","snapshot_index":4}]`} {
+		if got := asJSON(lookup(t, s.read("/artifacts/"+s.org+"/"+path), "running")); got != want {
+			t.Errorf("%s runs in %s, want %s", path, got, want)
+		}
+	}
 }
 
 func TestInvalidChildFingerprintsAreRefused(t *testing.T) {

@@ -32,7 +32,7 @@ type evaluatedArtifact struct {
 }
 
 // evaluateWithHistory is evaluate for answers with the history. It reads all attestations of the records and, with
-// three more commands, the environments that they run or ran in.
+// three more commands, and one if they have children, the environments that they run or ran in.
 func (h *handlers) evaluateWithHistory(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord) ([]evaluatedArtifact, error) {
 	attested, err := h.Attestations.OfRecords(ctx, org.OrgID, records)
 	if err != nil {
@@ -42,7 +42,11 @@ func (h *handlers) evaluateWithHistory(ctx context.Context, org evidence.OrgAcce
 	if err != nil {
 		return nil, err
 	}
-	runs, err := h.loadEnvironmentRuns(ctx, org, artifactsByFingerprint(records))
+	artifacts, err := h.artifactsByFingerprint(ctx, org.OrgID, records)
+	if err != nil {
+		return nil, err
+	}
+	runs, err := h.loadEnvironmentRuns(ctx, org, artifacts)
 	for i := range evaluated {
 		evaluated[i].runs = runs[records[i].Fingerprint]
 	}
@@ -261,15 +265,22 @@ func leadTimes(all []environmentRuns, since *float64) map[string]float64 {
 	return times
 }
 
-// artifactsByFingerprint maps each fingerprint and child fingerprint to the fingerprints of its artifacts.
-func artifactsByFingerprint(records []evidence.ArtifactRecord) map[string][]string {
+// artifactsByFingerprint maps each fingerprint and child fingerprint to the fingerprints of its artifacts. A child that
+// is an artifact itself is that of no other (docs/semantics.md 5.5).
+func (h *handlers) artifactsByFingerprint(ctx context.Context, org string, records []evidence.ArtifactRecord) (map[string][]string, error) {
 	artifacts := map[string][]string{}
+	var children []string
 	for i := range records {
+		children = append(children, records[i].ChildFingerprints...)
 		for _, fingerprint := range append([]string{records[i].Fingerprint}, records[i].ChildFingerprints...) {
 			artifacts[fingerprint] = storage.Distinct(append(artifacts[fingerprint], records[i].Fingerprint))
 		}
 	}
-	return artifacts
+	reported, err := h.Provenances.Children(ctx, org, storage.Distinct(children))
+	for fingerprint := range reported {
+		artifacts[fingerprint] = []string{fingerprint}
+	}
+	return artifacts, err
 }
 
 // loadEnvironmentRuns returns the environments that artifacts run or ran in, by fingerprint, sorted by name. artifacts

@@ -54,7 +54,7 @@ func judge(ctx context.Context, store *app.Store, link links.Links, f *facts) (*
 	return j, nil
 }
 
-// runningOf returns the entries of the running set of artifacts and their children.
+// runningOf returns the entries of the running set of artifacts and their children, also of those that count as others.
 func runningOf(ctx context.Context, store *app.Store, org string, fingerprints []string) ([]environments.Running, error) {
 	children, err := store.Provenances.Children(ctx, org, fingerprints)
 	if err != nil {
@@ -90,9 +90,11 @@ func (j *judged) addEnvironment(ctx context.Context, store *app.Store, link link
 	if err != nil {
 		return err
 	}
+	own := storage.SetOf(f.records, func(record *evidence.ArtifactRecord) string { return record.Fingerprint })
 	for i, entry := range entries {
-		if _, begun := started[entry.Since]; !begun {
-			continue // its snapshot is still being made
+		counts := slices.ContainsFunc(fingerprints[i], func(one string) bool { return own[one] })
+		if _, begun := started[entry.Since]; !begun || !counts {
+			continue // its snapshot is still being made, or it counts as another artifact (docs/semantics.md 5.5)
 		}
 		document := audit.EnvironmentDocument{
 			Environment: environment.Name, Fingerprint: entry.Fingerprint, Since: entry.Since, StartedAt: started[entry.Since],

@@ -88,6 +88,32 @@ func TestRunningChildIsEvaluatedByItsArtifact(t *testing.T) {
 	}
 }
 
+// The package has no report that names the child, which another trail reported as an artifact.
+func TestRunningArtifactIsNotEvaluatedAsAChild(t *testing.T) {
+	s := newScene(t)
+	child := strings.Repeat("3d", 32)
+	s.begin("1")
+	s.report("1", "web", current)
+	for _, trail := range []string{"2", "3"} {
+		_, err := s.store.Recorder.Begin(t.Context(), s.scope(trail), s.flow, evidence.TrailChange{}, nil)
+		s.must(err)
+	}
+	s.report("2", "web", current, child)
+	s.report("3", "web", child)
+	s.run("production", current, child)
+	for trail, want := range map[string]string{"1": current, "2": current, "3": child} {
+		members := s.packageOf(s.ofTrail(trail))
+		if result := verify(t, members); len(result.Findings) > 0 {
+			t.Errorf("trail %s: %v", trail, result.Findings)
+		}
+		var running []audit.EnvironmentDocument
+		s.must(audit.Decode(contentOf(t, members, audit.EnvironmentsPath), &running))
+		if len(running) != 1 || running[0].Fingerprint != want {
+			t.Errorf("trail %s: the running artifacts are %+v", trail, running)
+		}
+	}
+}
+
 func trailOf(t *testing.T, s *scene) *evidence.Trail {
 	t.Helper()
 	trail, err := s.store.Trails.Get(t.Context(), s.flow, "1")
