@@ -77,14 +77,16 @@ func (s *Site) showTimeline(p *page) error {
 }
 
 // setAxis sets the axis to the requested period: between two times, or a number of days until now. It begins at a full
-// second, as the API finds snapshots by the second.
+// second, as the API finds snapshots by the second, and not before 1970, as nothing was reported then.
 func (t *timelinePage) setAxis(p *page, now float64) {
 	from, wrong := time.Parse(form.TimeLayout, p.C.Query("from"))
 	to, alsoWrong := time.Parse(form.TimeLayout, p.C.Query("to"))
-	t.Axis = chart.Axis{From: float64(from.Unix()), To: min(float64(to.Unix()), now)}
+	t.Axis = chart.Axis{From: max(float64(from.Unix()), 0), To: min(float64(to.Unix()), now)}
 	switch {
 	case wrong == nil && alsoWrong == nil && t.Axis.From < t.Axis.To:
 		return
+	case wrong == nil && alsoWrong == nil && to.Unix() <= 0:
+		t.Fault = "That time is before 1970."
 	case wrong == nil && alsoWrong == nil && from.Before(to):
 		t.Fault = "That time has not come yet."
 	case wrong == nil && alsoWrong == nil:

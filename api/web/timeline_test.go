@@ -107,9 +107,16 @@ func TestTimelineSaysWhyAnotherTimeIsShown(t *testing.T) {
 	for query, want := range map[string]string{
 		"from=2026-03-25T12:00&to=2026-03-24T12:00": "The end of that time is not behind its beginning. The last 7 days are shown.",
 		"from=2036-03-24T12:00&to=2036-03-25T12:00": "That time has not come yet.",
+		"from=0026-03-24T12:00&to=1969-12-31T12:00": "That time is before 1970. The last 7 days are shown.",
 		"from=2026-03-25T12:00":                     "That time needs a beginning and an end.",
 		"from=x&to=2026-03-24T12:00&days=3":         "That time needs a beginning and an end. The last 3 days are shown.",
 	} {
 		timelineAPI(t, 0, "").open(t, "/acme/environments/prod/timeline?"+query).has(t, want)
 	}
+}
+
+func TestTimelineOfAllTimeBeginsIn1970(t *testing.T) {
+	api := timelineAPI(t, 0, "")
+	page := api.open(t, "/acme/environments/prod/timeline?from=0001-01-01T00:00&to=9999-12-31T23:59")
+	page.answers(t, http.StatusOK, "1 Jan 1970")
 }

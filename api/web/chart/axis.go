@@ -8,7 +8,7 @@ const maxTicks = 6
 // steps are the distances of ticks in minutes. Longer distances are multiples of the last one by powers of two.
 var steps = []time.Duration{1, 5, 15, 60, 180, 360, 720, 1440, 2880, 10080}
 
-// Axis is a period, in Unix seconds.
+// Axis is a period, in Unix seconds. It is shorter than the 292 years of a time.Duration.
 type Axis struct{ From, To float64 }
 
 // Tick is a time that is marked on an axis.
