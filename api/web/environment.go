@@ -73,8 +73,9 @@ func (e *environmentPage) load(p *page) error {
 	if err := p.Get(history, &e.History); err != nil {
 		return err
 	}
-	if len(e.History) == 0 && number == "" {
-		return nil // no report was processed yet
+	if len(e.History) == 0 && number == "" { // no report was processed yet
+		p.APIPath = request.Target("/environments/%s/%s", e.Org, name)
+		return nil
 	}
 	read := &snapshot.Snapshot{}
 	if err := p.Read(p.APIPath, func(content io.Reader) error { return read.Decode(content, e.Org, &e.Filter) }); err != nil {

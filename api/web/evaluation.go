@@ -73,6 +73,14 @@ func (s *Site) evaluatePolicy(p *page) error {
 		return p.renderEvaluation(&shown)
 	}
 	shown.Filename = file.Filename
+	var found struct{ Name string } // which the form may have by a former name
+	err = p.Get(request.Target("/environments/%s/%s", shown.Org, shown.Environment), &found)
+	switch {
+	case err == nil:
+		shown.Environment = found.Name
+	case !request.IsRefused(err, http.StatusNotFound): // then the operation says so
+		return err
+	}
 	query, err := evaluationQuery(&shown, file)
 	if err != nil {
 		return err

@@ -21,7 +21,7 @@ func (f *fakeAPI) sendFile(t *testing.T, header http.Header) shownPage {
 	t.Helper()
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
-	if err := form.WriteField("environment", "prod"); err != nil {
+	if err := form.WriteField("environment", "former"); err != nil {
 		t.Fatal(err)
 	}
 	file, err := form.CreateFormFile("policy_file", "<script>alert(1)</script>")
@@ -42,7 +42,8 @@ func (f *fakeAPI) sendFile(t *testing.T, header http.Header) shownPage {
 
 func TestDryRunSendsTheFileToTheAPI(t *testing.T) {
 	api := newFakeAPI(t, cannedAnswers{
-		"GET /policies/acme/p1": withHostile(hostilePolicy),
+		"GET /policies/acme/p1":         withHostile(hostilePolicy),
+		"GET /environments/acme/former": canned(`{"name": "prod"}`),
 		"POST /policies/acme/evaluate": withHostile(`{"environment": "prod", "artifacts": [
 			{"name": "%[1]s", "fingerprint": "aa", "compliant_now": true, "compliant_then": false, "change": "became-non-compliant", "explanation": [{"text": "%[2]s", "remedy": "%[3]s"}]},
 			{"name": "hidden", "fingerprint": "bb", "compliant_now": true, "compliant_then": true, "change": "unchanged", "explanation": []}]}`),
@@ -66,8 +67,9 @@ func TestDryRunSendsTheFileToTheAPI(t *testing.T) {
 
 func TestDryRunShowsFaultsOfTheFile(t *testing.T) {
 	api := newFakeAPI(t, cannedAnswers{
-		"GET /policies/acme/p1":        withHostile(hostilePolicy),
-		"POST /policies/acme/evaluate": refused(http.StatusBadRequest, `{"message": "Input payload validation failed", "errors": {"policy_file": "<script>alert(1)"}}`),
+		"GET /policies/acme/p1":         withHostile(hostilePolicy),
+		"GET /environments/acme/former": canned(`{"name": "prod"}`),
+		"POST /policies/acme/evaluate":  refused(http.StatusBadRequest, `{"message": "Input payload validation failed", "errors": {"policy_file": "<script>alert(1)"}}`),
 	})
 	api.sendFile(t, ownPage).answers(t, http.StatusBadRequest, "policy_file: "+escapedScript)
 }
