@@ -147,10 +147,10 @@ func TestAssessmentCountsOnlyAttestationsBeforeTheDeployment(t *testing.T) {
 	run("ofthename", func() {
 		s.postAttestation(http.StatusCreated, "ofthename", "generic", `{"attestation_name":"unit","is_compliant":true}`)
 	}, none)
+	s.awaitLogged(s.org)
 	s.clock.advance(time.Second)
 	to := s.clock.read()
 	s.clock.advance(time.Second)
-	s.awaitLogged(s.org)
 	s.createAudit(`"prod"`, from, to)
 	s.putFramework(http.StatusOK, "ours", ownFramework)
 	found := s.assess("ours")
@@ -177,6 +177,11 @@ elsewhere not_measured
 	if err != nil || len(lines) != 7 || strings.Join(lines[4][:10], "|") != "tested|Tests pass.|not_met|tests|attestation junit unit|not_met|6|1|1|4" ||
 		strings.Count(lines[4][10], " ") != 4 || strings.Join(lines[6][2:10], "|") != "not_measured|||not_measured|0|0|0|0" {
 		t.Errorf("as CSV it is %v, %v", lines, err)
+	}
+	s.want(http.StatusCreated, http.MethodPost, s.auditsPath(), []byte(`{"name":"earlier","environments":["prod"],"from":"2000-01-01","to":"2001-01-01"}`))
+	earlier := s.want(http.StatusOK, http.MethodGet, s.auditsPath()+"/earlier/requirements/csv?framework=ours", nil)
+	if !strings.Contains(string(earlier.body), "kept,Records are kept.,not_met,log,log,not_met,1,0,0,1,") {
+		t.Errorf("before there was a log it says\n%s", earlier.body)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"attestry/evidence/framework"
 	"attestry/evidence/period"
 	"attestry/evidence/snapshot"
 )
@@ -46,6 +47,31 @@ func TestRowsHaveOnlyTheirFindings(t *testing.T) {
 		if row.Has(finding) != want {
 			t.Errorf("%q is found: %t", finding, !want)
 		}
+	}
+}
+
+func TestAnOverrideIsAnExceptionOnlyIfNoOtherFindingApplies(t *testing.T) {
+	one := []string{"overridden", unapprovedTrails}
+	for name, c := range map[string]struct {
+		row       Row
+		findings  []string
+		why       string
+		exception bool
+	}{
+		"overridden alone":             {Row{Approval: period.Overridden}, one, "overridden", true},
+		"overridden, then another":     {Row{Approval: period.Overridden, Unapproved: []string{"1"}}, one, "unapproved trails", false},
+		"another, then overridden":     {Row{Approval: period.Overridden, Unapproved: []string{"1"}}, []string{unapprovedTrails, "overridden"}, "unapproved trails", false},
+		"the first of two that failed": {Row{Approval: period.NotApproved, Unapproved: []string{"1"}}, []string{unapprovedTrails, "not_approved"}, "unapproved trails", false},
+		"broke glass as well": {
+			Row{Approval: period.Overridden, Unapproved: []string{"1"}, BrokeGlass: true, GlassReason: "INC-7"}, one, "unapproved trails; it broke glass: INC-7", true,
+		},
+		"none of them": {Row{Approval: period.NotApproved}, one, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if why, exception := c.row.unmet(&framework.Measure{Findings: c.findings}); why != c.why || exception != c.exception {
+				t.Errorf("%q, an exception: %t; want %q, %t", why, exception, c.why, c.exception)
+			}
+		})
 	}
 }
 

@@ -79,15 +79,16 @@ func newAssessment(of *framework.Framework) Assessment {
 	return assessment
 }
 
-// measureLog sets all measures to whether the log covers the period, if that has ended.
+// measureLog sets all measures to whether the log had a checkpoint before the period ended, if it has ended. A log that
+// began later does not show what was altered or removed before.
 func (r *Reader) measureLog(ctx context.Context, p *period.Period, measures []*Measure, now float64) error {
 	if p.Open(now) || len(measures) == 0 {
 		return nil
 	}
-	_, end, err := r.Checkpoints(ctx, p, now)
+	last, err := r.store.Logs.At(ctx, p.Org, p.Last())
 	for _, measure := range measures {
 		measure.Measured, measure.Failed = 1, 1
-		if end.Note != "" {
+		if last.Note != "" {
 			measure.Met, measure.Failed = 1, 0
 		}
 	}
@@ -137,8 +138,12 @@ func addRow(measures []*Measure, row *Row) {
 func (r *Row) unmet(measure *framework.Measure) (why string, exception bool) {
 	if measure.Attestation != nil || measure.Control != "" {
 		why, exception = r.lacks(measure)
-	} else if i := slices.IndexFunc(measure.Findings, r.Has); i >= 0 {
-		why, exception = strings.ReplaceAll(measure.Findings[i], "_", " "), measure.Findings[i] == string(period.Overridden)
+	}
+	for _, finding := range measure.Findings {
+		// An override is no reason for the other findings.
+		if override := finding == string(period.Overridden); r.Has(finding) && (why == "" || exception && !override) {
+			why, exception = strings.ReplaceAll(finding, "_", " "), override
+		}
 	}
 	switch {
 	case why == "" || exception:
