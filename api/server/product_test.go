@@ -8,8 +8,10 @@ import (
 	"attestry/api/server"
 	"attestry/api/service"
 	"attestry/app"
+	"attestry/app/population"
+	"attestry/tasks/auditpackage"
 )
 
 func init() {
-	server.SetProductTable(service.Routes(&resource.Base{Store: &app.Store{}, Log: slog.New(slog.DiscardHandler)}, nil, time.Minute))
+	server.SetProductTable(service.Routes(&resource.Base{Store: &app.Store{}, Log: slog.New(slog.DiscardHandler)}, auditpackage.NewRequests(nil, &population.Reader{}, nil, nil), time.Minute))
 }

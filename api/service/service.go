@@ -16,6 +16,7 @@ import (
 	"attestry/api/server"
 	"attestry/api/web"
 	"attestry/app/evaluation"
+	"attestry/app/population"
 	"attestry/config"
 	"attestry/goroutine"
 	"attestry/links"
@@ -92,7 +93,7 @@ func New(p *process.Process) (*Service, error) {
 		Recognition: recognized,
 		Evaluator:   evaluator, Logical: logical.NewUpdater(p.Store, p.Clock, p.Log),
 		Tokens: tokens, SigningKey: key, Log: p.Log, BatchBytes: deps.BatchBytes(),
-	}, auditpackage.NewRequests(p.Store, waiters, p.Clock), settings.RequestTimeout))
+	}, auditpackage.NewRequests(p.Store, population.NewReader(p.Store, deps.BatchBytes()), waiters, p.Clock), settings.RequestTimeout))
 	if err == nil && site != nil {
 		site.Mount(httpServer)
 	}

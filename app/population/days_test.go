@@ -225,5 +225,5 @@ func text(t *testing.T, totals population.Totals) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(shown)
+	return string(shown) + totals.Rows()
 }

@@ -1,6 +1,9 @@
 package population
 
 import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
 	"maps"
 	"math"
 	"slices"
@@ -24,6 +27,7 @@ type Totals struct {
 	leads       []float64
 	restores    []float64
 	failed      map[string]bool
+	rows        [sha256.Size]byte
 }
 
 // EventTotals counts the entries of the event logs of the environments. Scaling makes none.
@@ -47,6 +51,7 @@ func NewTotals() Totals { return Totals{By: map[string]int{}, failed: map[string
 // Add counts a row.
 func (t *Totals) Add(row *Row) {
 	t.Deployments++
+	t.addSum(row.sum())
 	for _, finding := range []string{string(row.Kind), row.Verdict, string(row.Approval)} {
 		t.By[finding]++
 	}
@@ -77,6 +82,11 @@ func (t *Totals) Add(row *Row) {
 	}
 }
 
+func (t *Totals) addSum(sum [sha256.Size]byte) { subtle.XORBytes(t.rows[:], t.rows[:], sum[:]) }
+
+// Rows is a digest of the counted rows and their attestations, in any order, without names of environments and flows.
+func (t *Totals) Rows() string { return hex.EncodeToString(t.rows[:]) }
+
 func (t *Totals) addEvent(event *snapshot.Event) {
 	t.Events.Total++
 	switch kind := event.Type; {
@@ -92,6 +102,7 @@ func (t *Totals) addEvent(event *snapshot.Event) {
 // merge adds the counts of other.
 func (t *Totals) merge(other *Totals) {
 	t.Deployments += other.Deployments
+	t.addSum(other.rows)
 	for finding, n := range other.By {
 		t.By[finding] += n
 	}

@@ -38,8 +38,8 @@ type bundle struct {
 }
 
 // loadBundle reads the period and the log, and draws the sample.
-func loadBundle(ctx context.Context, store *app.Store, assembly *audit.Assembly) (*bundle, error) {
-	b := &bundle{assembly: assembly, reader: population.NewReader(store, batchBytes)}
+func loadBundle(ctx context.Context, store *app.Store, reader *population.Reader, assembly *audit.Assembly) (*bundle, error) {
+	b := &bundle{assembly: assembly, reader: reader}
 	var err error
 	if b.period, err = store.Periods.Get(ctx, period.Key(assembly.Org, assembly.Period)); err != nil {
 		return nil, err
@@ -57,10 +57,10 @@ func loadBundle(ctx context.Context, store *app.Store, assembly *audit.Assembly)
 	return b, err
 }
 
-// bundleState is stateOf for a bundle: its sample, the state of the sampled trails, and the log. The period has ended,
-// so the rest of the population changes only if facts about it are recorded later.
-func bundleState(ctx context.Context, store *app.Store, assembly *audit.Assembly) (string, error) {
-	b, err := loadBundle(ctx, store, assembly)
+// bundleState is stateOf for a bundle: its sample, the state of the sampled trails, the log, and the totals and the
+// digest of the population. A reader that is kept counts only days again about which facts were recorded since.
+func bundleState(ctx context.Context, store *app.Store, reader *population.Reader, assembly *audit.Assembly) (string, error) {
+	b, err := loadBundle(ctx, store, reader, assembly)
 	if err != nil {
 		return "", err
 	}
@@ -76,16 +76,22 @@ func (b *bundle) state(ctx context.Context, store *app.Store) (string, error) {
 	for i := range trails {
 		changed[trails[i].Key()] = trails[i].EvaluatedAt
 	}
+	totals, err := b.reader.Totals(ctx, &b.period, b.period.To)
+	if err != nil {
+		return "", err
+	}
 	return audit.Sum(struct {
 		Schema     int
 		OrgName    string
 		Period     period.Period
+		Totals     population.Totals
+		Rows       string
 		Sample     population.Sample
 		Changed    map[string]float64
 		Frameworks []governance.Framework
 		Log        []string
 	}{
-		audit.SchemaVersion, b.assembly.OrgName, b.period, b.sample, changed, b.frameworks,
+		audit.SchemaVersion, b.assembly.OrgName, b.period, totals, totals.Rows(), b.sample, changed, b.frameworks,
 		append([]string{b.log.Origin, b.begin.Note, b.end.Note}, b.log.Verifiers...),
 	})
 }
@@ -102,16 +108,16 @@ func (b *bundle) trails() []string {
 
 // assembleBundle stores the bundle of a period.
 func (a *Assembler) assembleBundle(ctx context.Context, assembly *audit.Assembly) (audit.Assembled, error) {
-	b, err := loadBundle(ctx, a.store, assembly)
+	b, err := loadBundle(ctx, a.store, population.NewReader(a.store, batchBytes), assembly)
 	if err != nil {
 		return audit.Assembled{}, err
 	}
 	b.Assembler = a
-	assembled := audit.Assembled{At: evidence.Seconds(a.Clock())}
+	assembled := audit.Assembled{At: evidence.Seconds(a.Clock()), Environments: b.period.Environments}
 	if assembled.State, err = b.state(ctx, a.store); err != nil {
 		return audit.Assembled{}, err
 	}
-	if assembled.Shown, err = shownOf(ctx, a.store, assembly.Org, nil, nil); err != nil {
+	if assembled.Shown, err = shownOf(ctx, a.store, assembly.Org, nil, assembled.Environments); err != nil {
 		return audit.Assembled{}, err
 	}
 	if assembled.Archive, err = a.storeArchive(ctx, assembly.Org, func(w io.Writer) error { return b.write(ctx, w) }); err != nil {
@@ -246,7 +252,7 @@ func (b *bundle) writePackage(ctx context.Context, out *archive, path, key strin
 	subject := audit.Assembly{
 		ID: audit.AssemblyID(audit.OfTrail, b.assembly.Org, key), Org: b.assembly.Org, OrgName: b.assembly.OrgName, Kind: audit.OfTrail, Flow: flow, Trail: trail,
 	}
-	requests := NewRequests(b.store, new(tasks.Waiters), b.Clock) // waiters that never wake: only this worker waits
+	requests := NewRequests(b.store, b.reader, new(tasks.Waiters), b.Clock) // waiters that never wake: only this worker waits
 	answer, err := requests.Ask(ctx, subject, 0)
 	// The log may not cover the facts at the first attempt, and there may be no other worker for the second.
 	for until := time.Now().Add(MaxWait); err == nil && answer.Progress != audit.Complete && time.Now().Before(until); {

@@ -2,9 +2,11 @@ package auditpackage_test
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 
+	"attestry/app/population"
 	"attestry/evidence"
 	"attestry/evidence/audit"
 	"attestry/evidence/period"
@@ -61,6 +63,46 @@ func TestBundleIsAssembledAgainWhenItsFactsChange(t *testing.T) {
 		if after := s.assemble(subject); after.Archive == before.Archive {
 			t.Errorf("after the change of %s it is the same bundle", name)
 		}
+	}
+}
+
+// TestBundleIsAssembledAgainWhenFactsOutsideItsSampleChange samples the artifact of no trail.
+func TestBundleIsAssembledAgainWhenFactsOutsideItsSampleChange(t *testing.T) {
+	s, subject := withAudit(t)
+	_, err := s.store.Environments.Put(t.Context(), evidence.Environment{ID: "idle", Org: acme.OrgID, Name: "idle", Type: evidence.Server}, evidence.EnvironmentChange{})
+	s.must(err)
+	audited, err := s.store.Periods.Get(t.Context(), period.Key(acme.OrgID, "q3"))
+	s.must(err)
+	audited.Name, audited.Environments = "both", append(audited.Environments, "idle")
+	s.must(s.store.Periods.Insert(t.Context(), audited))
+	subject.Period = audited.Name
+	for seed := 0; ; seed++ {
+		subject.Draw = &period.Draw{Seed: strconv.Itoa(seed), Size: 1}
+		sample, err := population.NewReader(s.store, 1<<20).Draw(t.Context(), &audited, *subject.Draw)
+		s.must(err)
+		if sample.Rows[0].Flow == "" {
+			break
+		}
+	}
+	for _, change := range []struct {
+		name string
+		make func()
+	}{
+		{"a pull request", func() { s.attest("1", attestation("more", evidence.TypePullRequest)) }},
+		{"an attestation that frameworks may measure", func() { s.attest("1", attestation("tests", evidence.TypeGeneric)) }},
+		{"the name of an environment", func() { s.must(s.store.Environments.Rename(t.Context(), acme.OrgID, "idle", "spare", s.now())) }},
+	} {
+		t.Run(change.name, func(t *testing.T) {
+			s.assemble(subject)
+			if answer := s.ask(subject); answer.Progress != audit.Complete {
+				t.Fatalf("before the change the bundle is %s", answer.Progress)
+			}
+			change.make()
+			s.sequence()
+			if answer := s.ask(subject); answer.Progress != audit.Pending {
+				t.Errorf("after the change the bundle is %s", answer.Progress)
+			}
+		})
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"attestry/app"
+	"attestry/app/population"
 	"attestry/evidence"
 	"attestry/evidence/audit"
 	"attestry/storage"
@@ -29,14 +30,16 @@ type Waiters interface {
 
 // Requests accepts requests for packages, and opens those that are ready.
 type Requests struct {
-	store   *app.Store
-	waiters Waiters
-	clock   evidence.Clock
+	store *app.Store
+	// Population reads the populations of audits.
+	Population *population.Reader
+	waiters    Waiters
+	clock      evidence.Clock
 }
 
 // NewRequests makes a Requests, whose calls waiters wake.
-func NewRequests(store *app.Store, waiters Waiters, clock evidence.Clock) *Requests {
-	return &Requests{store: store, waiters: waiters, clock: clock}
+func NewRequests(store *app.Store, reader *population.Reader, waiters Waiters, clock evidence.Clock) *Requests {
+	return &Requests{store: store, Population: reader, waiters: waiters, clock: clock}
 }
 
 // Answer is the progress of a request.
@@ -53,7 +56,7 @@ type Answer struct {
 // will be assembled, even if this process is killed.
 func (r *Requests) Ask(ctx context.Context, subject audit.Assembly, wait time.Duration) (Answer, error) {
 	now := evidence.Seconds(r.clock())
-	state, err := stateOf(ctx, r.store, &subject)
+	state, err := r.stateOf(ctx, &subject)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -97,6 +100,13 @@ func (r *Requests) Ask(ctx context.Context, subject audit.Assembly, wait time.Du
 		return answerOf(&requested, request), nil
 	}
 	return r.await(ctx, wake, subject.ID, request, min(wait, MaxWait))
+}
+
+func (r *Requests) stateOf(ctx context.Context, subject *audit.Assembly) (string, error) {
+	if subject.Kind == audit.OfPeriod {
+		return bundleState(ctx, r.store, r.Population, subject)
+	}
+	return stateOf(ctx, r.store, subject)
 }
 
 // isCurrent reports whether the ready package shows the current state.

@@ -41,11 +41,9 @@ type runningState struct {
 	Since                                      int64
 }
 
-// stateOf returns the state that the package of a subject depends on, as a SHA-256: a constant number of commands.
+// stateOf returns the state that the package of a trail, an artifact or an attestation depends on, as a SHA-256: a
+// constant number of commands.
 func stateOf(ctx context.Context, store *app.Store, assembly *audit.Assembly) (string, error) {
-	if assembly.Kind == audit.OfPeriod {
-		return bundleState(ctx, store, assembly)
-	}
 	s := state{Schema: audit.SchemaVersion, OrgName: assembly.OrgName}
 	flows, err := store.Flows.Names(ctx, assembly.Org, []string{assembly.Flow})
 	if err != nil {
