@@ -4,6 +4,7 @@ package csvtable
 import (
 	"bytes"
 	"encoding/csv"
+	"regexp"
 	"strings"
 )
 
@@ -50,10 +51,12 @@ func (r *Reader) Read(p []byte) (int, error) {
 	return r.text.Read(p)
 }
 
+var negativeNumber = regexp.MustCompile(`^-[0-9]+(\.[0-9]+)?$`)
+
 // escapeFormula keeps spreadsheets from running a cell as a formula: reporters choose the names, and auditors open the
-// file. Spreadsheets do not show the leading quote.
+// file. Spreadsheets do not show the leading quote, but treat what follows it as text.
 func escapeFormula(cell string) string {
-	if cell != "" && strings.ContainsRune("=+-@\t\r\n", rune(cell[0])) {
+	if cell != "" && strings.ContainsRune("=+-@\t\r\n", rune(cell[0])) && !negativeNumber.MatchString(cell) {
 		return "'" + cell
 	}
 	return cell

@@ -125,7 +125,8 @@ func TestReadingATableFailsIfAPageFails(t *testing.T) {
 
 func TestFormulasAreEscaped(t *testing.T) {
 	for cell, want := range map[string]string{
-		"": "", "registry/app:1": "registry/app:1", "a=1": "a=1", "=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@SUM(A1)": "'@SUM(A1)",
+		"": "", "registry/app:1": "registry/app:1", "a=1": "a=1", "=1+1": "'=1+1", "+1": "'+1", "-": "'-", "@SUM(A1)": "'@SUM(A1)",
+		"-1": "-1", "-499.99706": "-499.99706", "-1+1": "'-1+1", "-1\n": "'-1\n", "-inf": "'-inf", "-0x1p-2": "'-0x1p-2", "-.5": "'-.5",
 		"\t=1": "'\t=1", "\r=1": "'\r=1", "\n=1": "'\n=1",
 	} {
 		if got := escapeFormula(cell); got != want {
