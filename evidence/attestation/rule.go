@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"regexp"
 	"regexp/syntax"
 	"slices"
@@ -39,61 +38,25 @@ func compileRule(source string) (code *gojq.Code, err error) {
 	return gojq.Compile(query)
 }
 
-// matching are the functions of jq whose first argument is a regular expression, with their fewest arguments.
-var matching = map[string]int{"test": 1, "match": 1, "capture": 1, "scan": 1, "splits": 1, "split": 2, "sub": 2, "gsub": 2}
+// literalPattern matches a call of a function of jq whose first argument is a regular expression, if that is literal.
+var literalPattern = regexp.MustCompile(`\b(?:test|match|capture|scan|splits|g?sub)\(\s*("(?:[^"\\]|\\.)*")\s*[;)]`)
 
-// checkPatterns returns an error for the first literal regular expression that is not valid in a rule that compiles, as
-// jq only finds that when it matches a text. A rule that defines such a function itself is not checked.
-func checkPatterns(source string) (fault error) {
-	query, err := gojq.Parse(source)
-	if err != nil {
-		return err
-	}
-	defined := false
-	visit(reflect.ValueOf(query), func(part any) {
-		switch part := part.(type) {
-		case gojq.FuncDef:
-			defined = defined || matching[part.Name] > 0
-		case gojq.Func:
-			if fewest := matching[part.Name]; fault == nil && fewest > 0 && len(part.Args) >= fewest {
-				fault = checkPattern(part.Args[0])
-			}
-		}
-	})
-	if defined {
+// checkPatterns returns an error for the first literal regular expression that is not valid in a rule, as jq only finds
+// that when it matches a text. A rule with definitions is not checked, as it may define such a function itself.
+func checkPatterns(source string) error {
+	if strings.Contains(source, "def ") {
 		return nil
 	}
-	return fault
-}
-
-func checkPattern(argument *gojq.Query) error {
-	var text string
-	if json.Unmarshal([]byte(argument.String()), &text) != nil {
-		return nil // it is no literal text
-	}
-	if _, err := syntax.Parse(text, syntax.Perl); err != nil {
-		return fmt.Errorf("'%s' should be a valid regex", text)
+	for _, call := range literalPattern.FindAllStringSubmatch(source, -1) {
+		var text string
+		if json.Unmarshal([]byte(call[1]), &text) != nil {
+			continue // a part of it is computed
+		}
+		if _, err := syntax.Parse(text, syntax.Perl); err != nil {
+			return fmt.Errorf("'%s' should be a valid regex", text)
+		}
 	}
 	return nil
-}
-
-// visit calls see with each struct in a value.
-func visit(value reflect.Value, see func(any)) {
-	switch value.Kind() {
-	case reflect.Pointer:
-		if !value.IsNil() {
-			visit(value.Elem(), see)
-		}
-	case reflect.Slice:
-		for i := range value.Len() {
-			visit(value.Index(i), see)
-		}
-	case reflect.Struct:
-		see(value.Interface())
-		for i := range value.NumField() {
-			visit(value.Field(i), see)
-		}
-	}
 }
 
 // memberPath matches the path of a member of the input, in a rule of paths, values and operators only.
