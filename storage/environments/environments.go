@@ -2,7 +2,6 @@ package environments
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -284,18 +283,4 @@ func (e *Environments) Membership(ctx context.Context, id string) (evidence.Envi
 		}
 	}
 	return evidence.Environment{}, names.ErrBusy
-}
-
-// Reindex writes an environment with its declared fields, so that Including finds logical environments that were stored
-// before the index was added.
-func (e *Environments) Reindex(ctx context.Context, id string) error {
-	stored, err := e.Collection.GetVersioned(ctx, id)
-	if err != nil {
-		return err
-	}
-	_, err = e.Collection.Replace(ctx, stored.Value, stored.Revision)
-	if errors.Is(err, storage.ErrMoved) {
-		return nil // another write has stored the fields
-	}
-	return err
 }

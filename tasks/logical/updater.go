@@ -76,7 +76,7 @@ func (u *Updater) updateAll(ctx context.Context, log *slog.Logger, ids []string,
 }
 
 // CatchUp adds the snapshots that a logical environment lacks before it is read: those of an unfinished change of
-// membership, and all of an environment of versions before this numbering. If none is missing, it takes two commands.
+// membership. If none is missing, it takes two commands.
 func (u *Updater) CatchUp(ctx context.Context, environment *evidence.Environment) error {
 	upToDate, err := u.upToDate(ctx, environment)
 	if err == nil && !upToDate {
@@ -111,19 +111,10 @@ func logFailure(ctx context.Context, log *slog.Logger, err error) error {
 
 // update adds snapshots until the last one is up to date. made, if any, is not in its member's head yet.
 func (u *Updater) update(ctx context.Context, id string, made *snapshot.Snapshot) error {
-	for indexed := false; ; {
+	for {
 		s, err := u.read(ctx, id)
 		if err != nil || !s.environment.Logical() || s.environment.Archived {
 			return err
-		}
-		if !indexed && s.missed(made) {
-			// Versions before this numbering store environments without the fields by which workers find them. The
-			// members are read again after this write: see the second rule of the package.
-			if err := u.store.Environments.Reindex(ctx, id); err != nil {
-				return err
-			}
-			indexed = true
-			continue
 		}
 		err = u.extend(ctx, s, made)
 		if !errors.Is(err, storage.ErrExists) {
@@ -246,15 +237,6 @@ type state struct {
 
 // finished reports whether the events of the last snapshot are in the log: the head is written after them.
 func (s *state) finished() bool { return s.heads[s.environment.ID].Last >= s.last.Number }
-
-// missed reports whether workers seem not to find the environment: it has no snapshot although a member has, or it
-// lacks a finished snapshot of a member. made is the snapshot of a worker that has found it, or nil.
-func (s *state) missed(made *snapshot.Snapshot) bool {
-	if s.last.Number == 0 {
-		return s.membershipChanged()
-	}
-	return made == nil && len(s.missing(nil)) > 0
-}
 
 // membershipChanged reports whether members have joined or left since the last snapshot.
 // Before the first one, members count only once one has a snapshot.

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -16,7 +14,6 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
-	"attestry/storage/environments"
 	"attestry/storage/storagetest"
 	"attestry/tasks/logical"
 )
@@ -153,30 +150,5 @@ func TestReaderOfAnUpToDateEnvironmentTakesTwoCommands(t *testing.T) {
 	must(t, updater.CatchUp(t.Context(), &all))
 	if costs := docs.Snapshot(); costs.Commands() != 2 {
 		t.Errorf("%+v", costs)
-	}
-}
-
-// TestEnvironmentsOfEarlierVersionsAreFoundByWorkersOnceTheyAreRead stores a logical environment as earlier versions
-// did, without the fields by which workers find it.
-func TestEnvironmentsOfEarlierVersionsAreFoundByWorkersOnceTheyAreRead(t *testing.T) {
-	store, docs, updater := newEnvironments(t)
-	schemas := environments.Schemas()
-	schema := schemas[slices.IndexFunc(schemas, func(s *storage.Schema) bool { return s.Name == "environments" })]
-	earlier := storage.NewCollection(docs, schema, func(e *evidence.Environment) string { return e.ID }, func(*evidence.Environment) map[string]any { return nil })
-	stored, err := earlier.GetVersioned(t.Context(), "all")
-	must(t, err)
-	_, err = earlier.Replace(t.Context(), stored.Value, stored.Revision)
-	must(t, err)
-	made := makeSnapshot(t, store, 2, true)
-	must(t, updater.Follow(t.Context(), made))
-	if found, err := store.Environments.Including(t.Context(), "org", "first"); err != nil || len(found) != 0 {
-		t.Errorf("before: %q, %v", found, err)
-	}
-	must(t, updater.CatchUp(t.Context(), &stored.Value))
-	if found, err := store.Environments.Including(t.Context(), "org", "first"); err != nil || !slices.Equal(found, []string{"all"}) {
-		t.Errorf("afterwards: %q, %v", found, err)
-	}
-	if got := describe(t, store); !strings.Contains(got, "first/2") {
-		t.Errorf("it has %s", got)
 	}
 }
