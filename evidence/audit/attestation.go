@@ -19,8 +19,10 @@ type Evaluator func(definition attestation.Definition, payload json.RawMessage) 
 type attestationFacts struct {
 	flow, trail string // id and name
 	control     string
-	targets     []string
-	entry       evidence.SlotEntry
+	// controlVersion is 0 if the control did not exist.
+	controlVersion int
+	targets        []string
+	entry          evidence.SlotEntry
 }
 
 // size is the memory of the members of variable length, in bytes.

@@ -35,7 +35,7 @@ func (v *Verifier) Finish() Result {
 	}
 	v.checkManifest()
 	v.checkLog()
-	for _, check := range []func(){v.checkLayout, v.checkSubject, v.checkEvents, v.checkEvidence, v.checkVerdicts} {
+	for _, check := range []func(){v.checkLayout, v.checkSubject, v.checkEvents, v.checkEvidence, v.checkControls, v.checkVerdicts} {
 		if len(v.findings) == 0 {
 			check()
 		}
@@ -113,6 +113,15 @@ func (v *Verifier) checkEvidence() {
 	slices.SortFunc(v.lost, byID)
 	if !slices.Equal(listed, v.lost) {
 		v.report(ManifestPath, "the evidence that it lists as lost is not that of the attestations")
+	}
+}
+
+// checkControls reports controls that decisions were made on and that the package does not have.
+func (v *Verifier) checkControls() {
+	for i := range v.attestations {
+		if one := &v.attestations[i]; one.controlVersion > 0 && !v.known[ControlPath(one.control)] {
+			v.report(ControlPath(one.control), "it is missing, though attestation %s decides on it", one.entry.ID)
+		}
 	}
 }
 

@@ -57,7 +57,7 @@ var folders = map[string]folder{
 	"artifacts":         {judgedKinds, regexp.MustCompile(`^[0-9a-f]{64}/artifact\.json$`), document((*Verifier).readArtifact)},
 	"attestation-types": {kinds, regexp.MustCompile(`^[^/]+/(0|[1-9][0-9]*)\.json$`), document((*Verifier).readType)},
 	"attestations":      {kinds, regexp.MustCompile(`^[^/]+/(attestation\.json|evidence\.tgz)$`), document((*Verifier).readAttestation)},
-	"controls":          {kinds, regexp.MustCompile(`^[^/]+\.json$`), nil},
+	"controls":          {kinds, regexp.MustCompile(`^[^/]+\.json$`), document((*Verifier).readControl)},
 	"log": {kinds, regexp.MustCompile(
 		`^(checkpoint|README\.md|verifier-keys|not-logged|facts/[a-z_]+/[^/]+/(entry\.json|fact\.json|proof\.tlog-proof|salt)|groups/[0-9a-f]{64}/(group|salt))$`), (*Verifier).readLog},
 	"policies":  {judgedKinds, regexp.MustCompile(`^[^/]+/[1-9][0-9]*\.yml$`), (*Verifier).readPolicy},

@@ -158,6 +158,13 @@ func (v *Verifier) readType(path string, document *TypeDocument) error {
 	return v.addShown("attestation_type", document.Name+":"+strconv.Itoa(document.Version), path, nil)
 }
 
+func (v *Verifier) readControl(path string, document *ControlDocument) error {
+	if path != ControlPath(document.Identifier) {
+		return fmt.Errorf("it is the control '%s'", document.Identifier)
+	}
+	return nil
+}
+
 func (v *Verifier) readTrail(path string, document *TrailDocument) error {
 	if path != TrailPath && path != TrailOf(document.ID) {
 		return fmt.Errorf("it is about the trail with id %s", document.ID)
@@ -208,7 +215,7 @@ func (v *Verifier) readAttestation(path string, document *AttestationDocument) e
 	if err := v.checkVerdict(path, &read); err != nil {
 		return err
 	}
-	facts := attestationFacts{flow: read.Flow, trail: read.Trail, control: read.Control, targets: read.Targets, entry: read.SlotEntry()}
+	facts := attestationFacts{flow: read.Flow, trail: read.Trail, control: read.Control, controlVersion: read.ControlVersion, targets: read.Targets, entry: read.SlotEntry()}
 	v.used += facts.size()
 	v.attestations = append(v.attestations, facts)
 	return v.addShown("attestation", read.ID, path, &read)

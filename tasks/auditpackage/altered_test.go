@@ -137,6 +137,8 @@ func TestForgedPackagesAreFound(t *testing.T) {
 	}{
 		"the verdict on the trail":      {audit.TrailPath, `"status": "INCOMPLETE"`, `"status": "COMPLIANT"`, audit.TrailPath},
 		"a missing verdict":             {audit.TrailPath, `"compliance_status": {`, `"x": {`, audit.TrailPath},
+		"the identifier of a control":   {audit.ControlPath("RELEASE"), `"identifier": "RELEASE"`, `"identifier": "OTHER"`, audit.ControlPath("RELEASE")},
+		"another member of a control":   {audit.ControlPath("RELEASE"), `"identifier"`, `"x": 1, "identifier"`, audit.ControlPath("RELEASE")},
 		"the trail's name":              {audit.TrailPath, `"name": "1"`, `"name": "2"`, audit.TrailPath},
 		"the trail's flow":              {audit.TrailPath, `"name": "backend"`, `"name": "other"`, audit.TrailPath},
 		"the state of an artifact":      {audit.ArtifactPath(current), `"status": "INCOMPLETE"`, `"status": "COMPLIANT"`, audit.ArtifactPath(current)},
@@ -200,8 +202,8 @@ func TestDroppedMembersAreFoundThoughTheChecksumsMatch(t *testing.T) {
 		members := s.packageOf(subject)
 		for _, dropped := range members {
 			path := dropped.header.Name
-			if path == audit.ManifestPath || path == audit.ControlPath("RELEASE") {
-				continue // without a manifest there is no package; nothing is evaluated from controls
+			if path == audit.ManifestPath {
+				continue // without a manifest there is no package
 			}
 			result := verify(t, forge(t, members, func(p, content string) string {
 				if p == path {

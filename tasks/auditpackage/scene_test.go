@@ -231,7 +231,7 @@ func (s *scene) deliver() {
 	override.Targets, override.Override = []string{"web"}, &evidence.Override{Reason: "none of them can be reached"}
 	s.attest("1", override)
 	decision := attestation("go-live", evidence.TypeDecision)
-	decision.Fingerprint, decision.Control, decision.Payload = current, "RELEASE", payload("attestation_data", `{"is_compliant":true}`)
+	decision.Fingerprint, decision.Control, decision.ControlVersion, decision.Payload = current, "RELEASE", 1, payload("attestation_data", `{"is_compliant":true}`)
 	s.attest("1", decision)
 	s.report("1", "job", other)
 	s.run("production", current, other)
