@@ -31,6 +31,11 @@ func TimeAfter(last, now float64) float64 {
 	return (math.Round(last*1e6) + 1) / 1e6
 }
 
+// ISOTime formats Unix seconds as ISO 8601 in UTC.
+func ISOTime(seconds float64) string {
+	return time.UnixMicro(int64(math.Round(seconds * 1e6))).UTC().Format(time.RFC3339Nano)
+}
+
 // timeForms are the accepted forms of ISO 8601. Seconds may have a fraction.
 var timeForms = []string{
 	time.DateOnly, "2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02T15:04Z07:00", time.RFC3339,

@@ -99,7 +99,7 @@ func (h *handlers) show(ctx context.Context, periods []period.Period) ([]Audit, 
 		}
 		return Audit{
 			Name: p.Name, Environments: resource.Map(p.Environments, func(id *string) string { return named[*id].Name }),
-			From: resource.ZeroIfNil(resource.ISOTime(p.From)), To: resource.ZeroIfNil(resource.ISOTime(p.To)), Open: p.Open(now),
+			From: evidence.ISOTime(p.From), To: evidence.ISOTime(p.To), Open: p.Open(now),
 			CreatedAt: p.CreatedAt, CreatedBy: p.CreatedBy, Links: links,
 		}
 	}), err

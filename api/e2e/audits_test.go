@@ -386,6 +386,18 @@ func TestInvalidAuditsAreRefused(t *testing.T) {
 	}
 }
 
+func TestAuditsMayBeginIn1970OrEarlier(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.createEnvironment("prod", evidence.K8S)
+	body := []byte(`{"name":"all","environments":["prod"],"from":"1969-12-31T23:59:59.5","to":"1970-01-01"}`)
+	var shown struct{ From, To string }
+	s.want(http.StatusCreated, http.MethodPost, s.auditsPath(), body).decode(t, &shown)
+	if shown.From != "1969-12-31T23:59:59.5Z" || shown.To != "1970-01-01T00:00:00Z" {
+		t.Errorf("it is shown from %q to %q", shown.From, shown.To)
+	}
+}
+
 func TestAuditsShowTheCheckpointsAtBothEndsOfTheirPeriod(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{settings: []string{logKeyFile(t)}})

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"attestry/api/server"
 	"attestry/evidence"
@@ -89,12 +87,12 @@ func (q TagQuery) Matches(ctx context.Context, tags map[string]string) bool {
 	})
 }
 
-// ISOTime formats Unix seconds as ISO 8601 in UTC. It returns nil for 0 and less.
+// ISOTime formats Unix seconds as ISO 8601 in UTC. It returns nil for 0 and less, which mean that it is unknown.
 func ISOTime(seconds float64) *string {
 	if seconds <= 0 {
 		return nil
 	}
-	return new(time.UnixMicro(int64(math.Round(seconds * 1e6))).UTC().Format(time.RFC3339Nano))
+	return new(evidence.ISOTime(seconds))
 }
 
 // ObjectIfNil returns an empty object for data that was not sent.

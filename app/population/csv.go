@@ -1,10 +1,10 @@
 package population
 
 import (
-	"math"
 	"strconv"
 	"strings"
-	"time"
+
+	"attestry/evidence"
 )
 
 // Columns are the columns of the population as CSV: the members of a row, and the time in a readable format.
@@ -16,7 +16,7 @@ var Columns = []string{
 
 func (r *Row) line() []string {
 	return []string{
-		r.ID, seconds(&r.DeployedAt), time.UnixMicro(int64(math.Round(r.DeployedAt * 1e6))).UTC().Format(time.RFC3339Nano), r.Environment, strconv.FormatInt(r.Snapshot, 10),
+		r.ID, seconds(&r.DeployedAt), evidence.ISOTime(r.DeployedAt), r.Environment, strconv.FormatInt(r.Snapshot, 10),
 		r.Fingerprint, r.Artifact, string(r.Kind), r.Flow, r.Trail, r.Commit, r.Author, seconds(r.LeadTime), r.Verdict,
 		strings.Join(r.Reasons, "; "), strconv.FormatBool(r.AllowListed), strconv.FormatBool(r.BrokeGlass), r.GlassReason,
 		string(r.Approval), strings.Join(r.Approvers, ", "), r.ApprovalLack,
