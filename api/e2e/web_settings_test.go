@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"bytes"
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"html"
 	"net/http"
@@ -70,7 +71,7 @@ func TestFormsAreFilledWithStoredValues(t *testing.T) {
 	v.sendForm("environments/create_env", url.Values{"name": {"production"}, "type": {"K8S"}, "description": {"What customers use"}, "policies": {"releases"}})
 	const change = "environments/update_env?env_name=production"
 	v.wantSetting(change, `value="What customers use"`)
-	v.wantSetting(change, ">releases</textarea>")
+	v.wantSetting(change, ">\nreleases</textarea>")
 	v.wantSetting(change, "PATCH /environments/{org}/{env_name}")
 	v.sendForm(change, url.Values{"env_name": {"production"}, "description": {"Shops"}, "policies": {""}, ".filled": {"description", "policies"}})
 	stored := s.want(http.StatusOK, http.MethodGet, "/environments/"+s.org+"/production", nil).value(t)
@@ -79,6 +80,83 @@ func TestFormsAreFilledWithStoredValues(t *testing.T) {
 	}
 	v.sendForm("flows/create_flow_with_template", url.Values{"name": {"build"}, "description": {""}, "template_file": {"version: 1\ntrail:\n  attestations:\n    - {name: review, type: generic}\n"}})
 	v.wantSetting("flows/create_flow_with_template?name=build", "name: review")
+}
+
+var (
+	inputs    = regexp.MustCompile(`<input [^>]*name="([^"]+)"[^>]* value="([^"]*)"`)
+	textareas = regexp.MustCompile(`<textarea [^>]*name="([^"]+)"[^>]*>\n?([^<]*)</textarea>`)
+	selects   = regexp.MustCompile(`(?s)<select [^>]*name="([^"]+)"[^>]*>.*?<option selected>([^<]*)</option>.*?</select>`)
+)
+
+// filledForm opens a form and returns what a browser sends for it: without line breaks in inputs, and with CRLF for each
+// in texts.
+func (v *visitor) filledForm(path string) url.Values {
+	v.t.Helper()
+	got := v.open("/" + v.org + "/settings/" + path)
+	if got.status != http.StatusOK {
+		v.t.Fatalf("%s: status %d: %s", path, got.status, got.body)
+	}
+	form := url.Values{}
+	add := func(elements *regexp.Regexp, breaks *strings.Replacer) {
+		for _, found := range elements.FindAllStringSubmatch(string(got.body), -1) {
+			form.Add(found[1], breaks.Replace(html.UnescapeString(found[2])))
+		}
+	}
+	add(inputs, strings.NewReplacer("\r", "", "\n", ""))
+	add(textareas, strings.NewReplacer("\r\n", "\r\n", "\r", "\r\n", "\n", "\r\n"))
+	add(selects, strings.NewReplacer())
+	return form
+}
+
+func TestFormsSentUnchangedKeepLineBreaks(t *testing.T) {
+	t.Parallel()
+	const head = "version: 1\ntrail:\n  attestations:\n    - {name: review, type: generic}\n"
+	for name, lines := range map[string]func(string) string{
+		"LF":                    func(text string) string { return text },
+		"CRLF":                  func(text string) string { return strings.ReplaceAll(text, "\n", "\r\n") },
+		"both":                  func(text string) string { return strings.Replace(text, "\n", "\r\n", 1) },
+		"a line break in front": func(text string) string { return "\n" + text },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := share(t)
+			v := s.signedIn(adminKey)
+			policy, template := lines(policyHead+"artifacts:\n  provenance: {required: true}\n"), lines(head)
+			description, err := json.Marshal(lines("first\nsecond\n"))
+			s.must(err)
+			s.putPolicy(http.StatusCreated, `{"name":"releases","description":`+string(description)+`}`, policyFile(policy))
+			s.want(http.StatusCreated, http.MethodPut, s.environmentsPath(), []byte(`{"name":"production","type":"K8S","description":`+string(description)+`}`))
+			s.wantForm(http.StatusCreated, http.MethodPut, "/flows/"+s.org+"/template_file", `{"name":"build","description":`+string(description)+`}`, yamlFile(template))
+			before := s.storedTexts()
+			for _, path := range []string{"policies/put_policy?name=releases", "environments/update_env?env_name=production", "flows/create_flow_with_template?name=build"} {
+				v.sendForm(path, v.filledForm(path))
+			}
+			if after := s.storedTexts(); after != before {
+				t.Errorf("stored is %s\nand was %s", after, before)
+			}
+		})
+	}
+}
+
+// storedTexts returns the texts that the forms in TestFormsSentUnchangedKeepLineBreaks change.
+func (s *service) storedTexts() string {
+	s.t.Helper()
+	policy, environment, flow := s.read("/policies/"+s.org+"/releases"), s.read("/environments/"+s.org+"/production"), s.read("/flows/"+s.org+"/build")
+	versions := lookup(s.t, policy, "versions").([]any)
+	return fmt.Sprintf("%q", []any{lookup(s.t, policy, "description"), versions, lookup(s.t, environment, "description"), lookup(s.t, flow, "description"), lookup(s.t, flow, "template")})
+}
+
+func TestFilesAreSentWithTheirLines(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	v := s.signedIn(adminKey)
+	form := v.filledForm("frameworks/put_framework?framework_name=soc2") // an example that comes with the service
+	example := lookup(t, s.read("/frameworks/"+s.org+"/soc2"), "content")
+	v.sendForm("frameworks/put_framework?framework_name=soc2", form)
+	if stored := s.read("/frameworks/" + s.org + "/soc2"); lookup(t, stored, "content") != example || lookup(t, stored, "version") != 1.0 {
+		t.Errorf("stored is %v", stored)
+	}
+	v.wantSetting("people/put_people", `<textarea id="field-content"`)
 }
 
 func TestFormsShowErrors(t *testing.T) {

@@ -59,12 +59,17 @@ func (f *Field) Identifies() bool { return f.InPath() || f.in == inBody && f.Nam
 // Value is the field's value as text.
 func (f *Field) Value() string { return strings.Join(f.Values, "\n") }
 
+// IsLine reports whether an input can hold the value: browsers delete the line breaks in inputs.
+func (f *Field) IsLine() bool {
+	return (f.Kind == kindText || f.Kind == kindNumber) && !strings.ContainsAny(f.Value(), "\r\n")
+}
+
 // Has reports whether a choice is selected.
 func (f *Field) Has(choice string) bool { return slices.Contains(f.Values, choice) }
 
 func (f *Field) setKind(schema *huma.Schema, resolve func(*huma.Schema) *huma.Schema) {
 	switch {
-	case f.in == inFile:
+	case f.in == inFile || f.Name == "content":
 		f.Kind = kindLong
 	case len(schema.Enum) > 0:
 		f.Kind, f.Choices = kindChoice, texts(schema.Enum)
@@ -150,6 +155,8 @@ func (f *Field) value() any {
 	switch {
 	case f.Kind == kindLines || f.Kind == kindChoices:
 		return f.list()
+	case f.Kind == kindLong || f.Kind == kindText && !f.IsLine():
+		return f.Value()
 	case f.Kind == kindTime:
 		if at, err := time.Parse(TimeLayout, text); err == nil {
 			return at.Unix()

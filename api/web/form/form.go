@@ -13,6 +13,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"attestry/api/resource"
 	"attestry/api/server"
 )
 
@@ -92,11 +93,14 @@ func sortedNames(schema *huma.Schema) []string {
 	return append(slices.Clone(schema.Required), others...)
 }
 
+// newlines replaces all line breaks by LF. Browsers send CRLF for each.
+var newlines = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+
 // Fill sets the fields that have a value in values. A list may be one value with several lines.
 func (f *Form) Fill(values url.Values) {
 	for _, field := range f.Fields {
 		if given := values[field.Name]; len(given) > 0 {
-			field.Values = given
+			field.Values = resource.Map(given, func(value *string) string { return newlines.Replace(*value) })
 		}
 	}
 }
@@ -107,6 +111,15 @@ func (f *Form) Prefill(answer map[string]any) {
 	for _, field := range f.Fields {
 		if value, ok := answer[field.Name]; ok && (field.in == inBody || field.in == inFile) && len(field.Values) == 0 {
 			field.prefill(value)
+		}
+	}
+}
+
+// Restore sets the fields that differ only in line breaks from the members of an answer to these.
+func (f *Form) Restore(answer map[string]any) {
+	for _, field := range f.Fields {
+		if stored, ok := answer[field.Name].(string); ok && newlines.Replace(stored) == field.Value() {
+			field.Values = []string{stored}
 		}
 	}
 }

@@ -139,6 +139,30 @@ func TestStoredListWithoutElementsIsSent(t *testing.T) {
 	}
 }
 
+func TestLineBreaksAreLFUnlessOthersAreStored(t *testing.T) {
+	for name, row := range map[string]struct {
+		stored any
+		sent   string
+		want   string
+	}{
+		"nothing is stored":    {nil, "a\r\nb\r\n", "a\nb\n"},
+		"the same is stored":   {"a\r\nb\nc\rd", "a\r\nb\r\nc\r\nd", "a\r\nb\nc\rd"},
+		"another is stored":    {"a\r\nb", "a\r\nc", "a\nc"},
+		"a text of one line":   {"a", " b ", "b"},
+		"a number is no text":  {1.5, "1.5", "1.5"},
+		"the stored has an LF": {"a\nb", "a\r\nb", "a\nb"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := jsonForm()
+			f.Fill(url.Values{"note": {row.sent}})
+			f.Restore(map[string]any{"note": row.stored})
+			if got := field(t, f, "note").value(); got != row.want {
+				t.Errorf("sent is %q, want %q", got, row.want)
+			}
+		})
+	}
+}
+
 func TestFaultsAreAssignedToTheirFields(t *testing.T) {
 	f := jsonForm()
 	others := f.Fault(map[string]string{"name": "is empty", "targets[0].type": "is unknown", "somewhere": "is wrong"})

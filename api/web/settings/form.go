@@ -48,8 +48,11 @@ func (p *page) newForm() (*formPage, error) {
 	return shown, nil
 }
 
-// stored reads the object that a form changes, nil if it cannot be read.
-func (p *page) stored(of *form.Form) map[string]any {
+// nothingStored are the statuses of reads of what does not exist, or cannot be read at all or by the viewer.
+var nothingStored = []int{http.StatusNotFound, http.StatusForbidden, http.StatusMethodNotAllowed}
+
+// stored reads the object that a form changes, nil if there is none or the viewer may not read it.
+func (p *page) stored(of *form.Form) (answer map[string]any, err error) {
 	reader := of
 	if id, ok := readBy[of.Operation.OperationID]; ok {
 		reader = p.formOf(id)
@@ -57,16 +60,23 @@ func (p *page) stored(of *form.Form) map[string]any {
 	}
 	target, ok := reader.Target(p.Org())
 	path, _, _ := strings.Cut(target, "?")
-	var answer map[string]any
-	if !ok || !reader.HasPathNames() || p.Get(path, &answer) != nil {
-		return nil
+	if !ok || !reader.HasPathNames() || of.Operation.Body == nil {
+		return nil, nil
+	}
+	var read any
+	err = p.Get(path, &read)
+	if slices.ContainsFunc(nothingStored, func(status int) bool { return request.IsRefused(err, status) }) {
+		return nil, nil
+	}
+	if answer, ok = read.(map[string]any); !ok {
+		return nil, err // an array is no object
 	}
 	answer["template_file"] = answer["template"]
 	if versions, _ := answer["versions"].([]any); len(versions) > 0 {
 		newest, _ := versions[len(versions)-1].(map[string]any)
 		answer["policy_file"] = newest["policy_yaml"]
 	}
-	return answer
+	return answer, nil
 }
 
 // ShowForm shows a form, filled in with the stored values.
@@ -76,7 +86,11 @@ func ShowForm(r *request.Request) error {
 	if err != nil {
 		return err
 	}
-	shown.Form.Prefill(p.stored(shown.Form))
+	stored, err := p.stored(shown.Form)
+	if err != nil {
+		return err
+	}
+	shown.Form.Prefill(stored)
 	return p.Render("form", shown.Form.Operation.Summary, shown)
 }
 
@@ -97,15 +111,7 @@ func Send(r *request.Request) error {
 		shown.Failed = "The form does not say what it is about."
 		return p.Render("form", shown.Form.Operation.Summary, shown)
 	}
-	query, err := shown.Form.Query(p.Org(), sent[".filled"])
-	if err != nil {
-		return err
-	}
-	var answer []byte
-	err = p.Ask(query, func(sent *server.PageAnswer) (err error) {
-		answer, err = server.RequestOf(p.C.UserContext()).Memory.ReadAll(sent.Body(), math.MaxInt)
-		return err
-	})
+	answer, err := p.send(shown.Form, sent[".filled"])
 	if refused, ok := p.PassOn(err); ok {
 		shown.Failed, shown.Details = refused.Message, shown.Form.Fault(refused.Errors)
 		return p.Render("form", shown.Form.Operation.Summary, shown)
@@ -118,6 +124,24 @@ func Send(r *request.Request) error {
 		return p.C.Redirect(address, http.StatusSeeOther)
 	}
 	return p.showDone(shown, answer)
+}
+
+// send sends a form, in which what was stored keeps its line breaks.
+func (p *page) send(filled *form.Form, emptied []string) (answer []byte, err error) {
+	stored, err := p.stored(filled)
+	if err != nil {
+		return nil, err
+	}
+	filled.Restore(stored)
+	query, err := filled.Query(p.Org(), emptied)
+	if err != nil {
+		return nil, err
+	}
+	err = p.Ask(query, func(sent *server.PageAnswer) (err error) {
+		answer, err = server.RequestOf(p.C.UserContext()).Memory.ReadAll(sent.Body(), math.MaxInt)
+		return err
+	})
+	return answer, err
 }
 
 // shownOnce are the members of answers that a page must show: secrets, and the result of trying an identity provider.
