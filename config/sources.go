@@ -7,6 +7,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"attestry/evidence"
 )
 
 // Flag is a setting given on the command line.
@@ -30,11 +32,7 @@ type Sources struct {
 // Environment returns all settings that are set or in Defaults, in the form of os.Environ, with the secrets of files.
 func (s Sources) Environment() []string {
 	merged, _ := s.merged()
-	var entries []string
-	for _, name := range slices.Sorted(maps.Keys(merged)) {
-		entries = append(entries, name+"="+merged[name])
-	}
-	return entries
+	return evidence.Map(slices.Sorted(maps.Keys(merged)), func(name string) string { return name + "=" + merged[name] })
 }
 
 // merged returns the values and the faults of secret files, both by variable.

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 
+	"attestry/evidence"
 	"attestry/evidence/translog"
 )
 
@@ -44,9 +45,5 @@ func (w *Witnesses) UnmarshalText(text []byte) error {
 
 // Names returns the names of the witnesses.
 func (w Witnesses) Names() []string {
-	names := make([]string, 0, len(w))
-	for i := range w {
-		names = append(names, w[i].Key.Name())
-	}
-	return names
+	return evidence.Map(w, func(one Witness) string { return one.Key.Name() })
 }

@@ -114,11 +114,7 @@ func SubjectsOf(trail, fingerprint string, targets []string, commit string) []Su
 	if fingerprint != "" || len(targets) == 0 {
 		return []Subject{{Trail: trail, Fingerprint: fingerprint}}
 	}
-	subjects := make([]Subject, 0, len(targets))
-	for _, target := range targets {
-		subjects = append(subjects, Subject{Trail: trail, Name: target, Commit: commit})
-	}
-	return subjects
+	return Map(targets, func(target string) Subject { return Subject{Trail: trail, Name: target, Commit: commit} })
 }
 
 // Subjects returns the subjects of the attestation.

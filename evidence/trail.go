@@ -193,11 +193,7 @@ func (t *Trail) SlotNames() []string { return slices.Sorted(maps.Keys(t.Slots)) 
 
 // SlotIDs lists the ids of the trail's slots.
 func (t *Trail) SlotIDs() []string {
-	ids := make([]string, 0, len(t.Slots))
-	for _, name := range t.SlotNames() {
-		ids = append(ids, SlotID(t.Key(), name))
-	}
-	return ids
+	return Map(t.SlotNames(), func(name string) string { return SlotID(t.Key(), name) })
 }
 
 // NamesOf lists the names whose newest artifact has the fingerprint.

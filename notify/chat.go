@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf16"
 
+	"attestry/evidence"
 	"attestry/evidence/notification"
 )
 
@@ -61,10 +62,7 @@ func chatMessageOf(n *notification.Notice) chatMessage {
 		blocks = append(blocks, sections([]string{markdownEscape(m.Description, maxSection)})...)
 	}
 	blocks = append(blocks, sections(factLines(m.Facts, "*%s:* %s", func(text string) string { return text }))...)
-	var details []string
-	for _, detail := range m.Details {
-		details = append(details, "• "+markdownEscape(detail, maxSection-10))
-	}
+	details := evidence.Map(m.Details, func(detail string) string { return "• " + markdownEscape(detail, maxSection-10) })
 	blocks = append(blocks, sections(details)...)
 	if m.Link != "" {
 		blocks = append(blocks, sections([]string{chatLink(m.Link, linkText)})...)

@@ -6,7 +6,6 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/job"
-	"attestry/storage"
 	"attestry/storage/environments"
 	"attestry/tasks/reports"
 )
@@ -32,7 +31,7 @@ func (p *Process) JobPages() []func(ctx context.Context, after string) ([]job.En
 
 func (p *Process) parkedReports(ctx context.Context, after string) ([]job.Entry, string, error) {
 	records, next, err := p.Store.Reports.Parked(ctx, after)
-	return storage.Map(records, func(record environments.WaitingReport) job.Entry {
+	return evidence.Map(records, func(record environments.WaitingReport) job.Entry {
 		status := job.Status{Parked: record.ParkedAt, Tried: record.Attempts, Reason: record.Failure}
 		return status.Entry(&job.Report, record.Org, record.Environment+"/"+strconv.FormatInt(record.Arrival, 10))
 	}), next, err

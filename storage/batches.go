@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"math"
+
+	"attestry/evidence"
 )
 
 // Batches reads a list batch by batch, so that it is never in memory as a whole.
@@ -175,6 +177,6 @@ func JoinVersions[H, V, J any](heads *Batches[H], versions Collection[V], query 
 				}
 			}
 		}
-		return Map(found, func(head H) J { return join(&head, all) }), nil
+		return evidence.Map(found, func(head H) J { return join(&head, all) }), nil
 	})
 }

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"attestry/evidence"
 	"attestry/goroutine"
 
 	"context"
@@ -80,7 +81,7 @@ func (c *Combiner[T]) drain(ctx context.Context, key string) {
 func (c *Combiner[T]) do(ctx context.Context, key string, group []*combined[T]) {
 	ctx, cancel := context.WithTimeout(ctx, combinedTimeout)
 	defer cancel()
-	items := Map(group, func(one *combined[T]) T { return one.item })
+	items := evidence.Map(group, func(one *combined[T]) T { return one.item })
 	err := goroutine.Recovered(func() error { c.run(ctx, key, items); return nil })
 	for _, one := range group {
 		one.err = err

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"maps"
 	"slices"
+
+	"attestry/evidence"
 )
 
 // maxFoundAtOnce bounds, in bytes, each page of a long read, so that a refused charge ends it early.
@@ -129,7 +131,7 @@ func DeleteFound[T any](ctx context.Context, collection Collection[T], query Que
 }
 
 // TextSet makes the set of an In of texts.
-func TextSet(texts []string) In { return Map(texts, func(text string) any { return text }) }
+func TextSet(texts []string) In { return evidence.Map(texts, func(text string) any { return text }) }
 
 // BoundOf is an inclusive bound at a number; nil is open.
 func BoundOf(number *float64) *Bound {
@@ -171,18 +173,9 @@ func (q *Query) EqualLists() [][]any {
 	return lists
 }
 
-// Map returns the converted elements, in their order.
-func Map[E, T any](elements []E, convert func(E) T) []T {
-	converted := make([]T, 0, len(elements))
-	for _, element := range elements {
-		converted = append(converted, convert(element))
-	}
-	return converted
-}
-
 // RecordIDs are the ids of records, in their order.
 func RecordIDs(records []Record) []string {
-	return Map(records, func(record Record) string { return record.ID })
+	return evidence.Map(records, func(record Record) string { return record.ID })
 }
 
 // ByKey maps unique keys to their values.

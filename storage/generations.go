@@ -35,7 +35,7 @@ func NewGenerations(docs Documents) *Generations {
 // Get returns the generations of an environment and its organization as one text, "" before the first change.
 func (t *Generations) Get(ctx context.Context, org, environment string) (string, error) {
 	found, err := t.collection.GetMany(ctx, []string{org, environment})
-	values := Map(found, func(one generation) string { return one.Value })
+	values := evidence.Map(found, func(one generation) string { return one.Value })
 	return strings.Join(values, "/"), err
 }
 

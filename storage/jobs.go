@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 
+	"attestry/evidence"
 	"attestry/evidence/job"
 )
 
@@ -44,7 +45,7 @@ func (l JobList[T]) Jobs(ctx context.Context, parked bool, after string) ([]job.
 		query = Query{Index: StageIndex.Name, Equal: []any{string(job.Parked)}, After: after, Limit: jobPage}
 	}
 	found, next, err := l.Find(ctx, query)
-	return Map(found, func(work T) job.Entry { return l.describe(&work) }), next, err
+	return evidence.Map(found, func(work T) job.Entry { return l.describe(&work) }), next, err
 }
 
 // CountJobs counts the work by its stage: four commands.

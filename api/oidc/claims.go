@@ -17,7 +17,6 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/expression"
 	"attestry/evidence/identity"
-	"attestry/storage"
 )
 
 const (
@@ -47,7 +46,7 @@ func (v *Verifier) verifyToken(ctx context.Context, token string, parsed parsedT
 		return verifiedToken{}, refusal("no organization trusts the issuer")
 	}
 	signature := &signature{issuers: v.issuers, token: parsed}
-	names := storage.Map(algorithms(), func(algorithm jose.SignatureAlgorithm) string { return string(algorithm) })
+	names := evidence.Map(algorithms(), func(algorithm jose.SignatureAlgorithm) string { return string(algorithm) })
 	config := openid.Config{SkipClientIDCheck: true, Now: v.clock, SupportedSigningAlgs: names}
 	checked, err := openid.NewVerifier(parsed.issuer, signature, &config).Verify(ctx, token)
 	if signature.err != nil {

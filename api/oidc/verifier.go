@@ -13,7 +13,6 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/identity"
-	"attestry/storage"
 	"attestry/storage/tenancy"
 )
 
@@ -122,7 +121,7 @@ func (v *Verifier) refuse(ctx context.Context, r request, err error) error {
 
 // logRefusal logs why a token is refused; the subject is "" unless it has been verified.
 func (v *Verifier) logRefusal(ctx context.Context, r request, subject, reason string) {
-	names := storage.Map(r.providers, func(provider identity.IdentityProvider) string { return provider.Name })
+	names := evidence.Map(r.providers, func(provider identity.IdentityProvider) string { return provider.Name })
 	issuer := r.issuer[:min(len(r.issuer), maxLoggedIssuer)]
 	v.log.InfoContext(ctx, "identity token refused", slog.String("org", r.org), slog.String("issuer", issuer),
 		slog.String("provider", strings.Join(names, ", ")), slog.String("subject", subject), slog.String("reason", reason))

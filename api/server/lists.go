@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"attestry/api/jsonstream"
+	"attestry/evidence"
 	"attestry/links"
 	"attestry/storage"
 )
@@ -164,7 +165,7 @@ func (p Page) Headers() PageHeaders {
 	if p.count() < 2 {
 		return headers
 	}
-	links := storage.Map(p.relations(), func(to relation) string { return "<" + to.address + `>; rel="` + to.name + `"` })
+	links := evidence.Map(p.relations(), func(to relation) string { return "<" + to.address + `>; rel="` + to.name + `"` })
 	headers.Link = strings.Join(links, ", ")
 	return headers
 }

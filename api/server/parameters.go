@@ -12,7 +12,6 @@ import (
 
 	"attestry/api/validation"
 	"attestry/evidence"
-	"attestry/storage"
 )
 
 func isList(p *huma.Param) bool { return p.Schema.Type == huma.TypeArray }
@@ -109,11 +108,11 @@ func checkParameter(v *validation.Validator, p *huma.Param, value any, found val
 }
 
 func normalizeList(v *validation.Validator, p *huma.Param, sent []string, found validation.Findings) []string {
-	items := storage.Map(sent, func(text string) any { return text })
+	items := evidence.Map(sent, func(text string) any { return text })
 	if _, ok := checkParameter(v, p, items, found); !ok {
 		return nil
 	}
-	return storage.Map(items, func(checked any) string { return fmt.Sprint(checked) })
+	return evidence.Map(items, func(checked any) string { return fmt.Sprint(checked) })
 }
 
 // checkQueryText adds findings for query parameters that are not UTF-8, including unknown ones.

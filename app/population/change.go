@@ -66,7 +66,7 @@ func (r *Reader) readChanges(ctx context.Context, org string, queries []states.Q
 	if err != nil {
 		return err
 	}
-	named, err := r.store.Flows.Names(ctx, org, storage.Distinct(storage.Map(evaluated, func(one states.Evaluated) string { return one.Trail.Flow })))
+	named, err := r.store.Flows.Names(ctx, org, storage.Distinct(evidence.Map(evaluated, func(one states.Evaluated) string { return one.Trail.Flow })))
 	if err != nil {
 		return err
 	}

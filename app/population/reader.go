@@ -101,7 +101,7 @@ func (r *Reader) Describe(ctx context.Context, org string, deployments []snapsho
 
 // describe is Describe with a cache of changes.
 func (r *Reader) describe(ctx context.Context, org string, deployments []snapshot.Deployment, found *changes) ([]Row, error) {
-	rows := storage.Map(deployments, func(one snapshot.Deployment) Row { return newRow(&one) })
+	rows := evidence.Map(deployments, func(one snapshot.Deployment) Row { return newRow(&one) })
 	// Each of them sets other members of the rows.
 	var reads goroutine.Group
 	reads.Go(func() error { return r.addEnvironments(ctx, org, deployments, rows) })
@@ -129,7 +129,7 @@ func (r *Reader) addEnvironments(ctx context.Context, org string, deployments []
 }
 
 func environmentsOf(deployments []snapshot.Deployment) []string {
-	return storage.Distinct(storage.Map(deployments, func(one snapshot.Deployment) string { return one.Environment }))
+	return storage.Distinct(evidence.Map(deployments, func(one snapshot.Deployment) string { return one.Environment }))
 }
 
 // eachAttestation calls yield for the attestations of some ids.

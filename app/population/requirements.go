@@ -214,10 +214,7 @@ func (a *Assessment) Lines() (lines [][]string) {
 			measures = []Measure{{State: NotMeasured}}
 		}
 		for _, measure := range measures {
-			var listed []string
-			for _, unmet := range measure.Listed {
-				listed = append(listed, unmet.ID)
-			}
+			listed := evidence.Map(measure.Listed, func(unmet Unmet) string { return unmet.ID })
 			line := append(slices.Clone(of), measure.Title, measure.By, string(measure.State))
 			for _, number := range []int{measure.Measured, measure.Met, measure.Exceptions, measure.Failed} {
 				line = append(line, strconv.Itoa(number))

@@ -9,7 +9,6 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/period"
 	"attestry/evidence/snapshot"
-	"attestry/storage"
 )
 
 // The verdicts on an artifact when it began to run. Earlier versions recorded none.
@@ -106,7 +105,7 @@ func changeOf(environment, fingerprint string) string { return environment + "/"
 // sum is the SHA-256 of the row, without names that can change, and of the ids of its attestations, which do not change.
 func (r Row) sum() [sha256.Size]byte {
 	r.Environment, r.Flow = "", ""
-	ids := storage.Map(r.entries, func(entry evidence.Entry) string { return entry.ID })
+	ids := evidence.Map(r.entries, func(entry evidence.Entry) string { return entry.ID })
 	text, _ := json.Marshal([]any{r, ids}) // rows have no values that JSON lacks
 	return sha256.Sum256(text)
 }

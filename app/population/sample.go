@@ -6,7 +6,6 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/period"
 	"attestry/evidence/snapshot"
-	"attestry/storage"
 )
 
 // Sample is a sample of a population (docs/semantics.md 26.4).
@@ -46,7 +45,7 @@ func (r *Reader) Draw(ctx context.Context, p *period.Period, draw period.Draw) (
 		return shown, evidence.FieldError("query.size", "The population has only %d rows [input: %d]", shown.Population, draw.Size)
 	}
 	drawn := sample.Drawn()
-	found, err := r.store.Deployments.GetMany(ctx, storage.Map(drawn, func(one period.Drawn) string { return one.ID }))
+	found, err := r.store.Deployments.GetMany(ctx, evidence.Map(drawn, func(one period.Drawn) string { return one.ID }))
 	if err != nil {
 		return shown, err
 	}

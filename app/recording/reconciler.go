@@ -88,14 +88,14 @@ func (r *Recorder) unreflected(ctx context.Context, name string, facts []storage
 	if len(facts) == 0 {
 		return nil, nil
 	}
-	refs := storage.Map(facts, func(fact storage.Record) pipelines.TrailEventRef {
+	refs := evidence.Map(facts, func(fact storage.Record) pipelines.TrailEventRef {
 		return pipelines.TrailEventRef{Trail: fact.Text("trail"), ID: fact.ID}
 	})
 	missing, err := r.TrailEvents.Missing(ctx, refs)
 	if err != nil {
 		return nil, err
 	}
-	ids := storage.Map(missing, func(ref pipelines.TrailEventRef) string { return ref.ID })
+	ids := evidence.Map(missing, func(ref pipelines.TrailEventRef) string { return ref.ID })
 	unlogged, err := r.Logged.Unlogged(ctx, name, facts[0].Text("org"), facts)
 	return storage.Distinct(append(ids, unlogged...)), err
 }

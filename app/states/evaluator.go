@@ -81,7 +81,7 @@ func (e *Evaluator) Details(ctx context.Context, org string, queries []Query) ([
 // and slots. attested is what Attestations.OfRecords returned for the records. If it is
 // nil, those of incomplete slots take the commands of RebuildSlots.
 func (e *Evaluator) Evaluate(ctx context.Context, org string, records []evidence.ArtifactRecord, attested pipelines.Attested) ([]Evaluated, error) {
-	queries := storage.Map(records, func(record evidence.ArtifactRecord) Query {
+	queries := evidence.Map(records, func(record evidence.ArtifactRecord) Query {
 		return Query{Fingerprint: record.Fingerprint, Trail: evidence.TrailKey(record.Flow, record.Trail), Slot: record.Name, Record: record.ID}
 	})
 	trails, err := e.trailsOf(ctx, org, queries)
@@ -89,7 +89,7 @@ func (e *Evaluator) Evaluate(ctx context.Context, org string, records []evidence
 		return nil, err
 	}
 	return e.evaluate(ctx, trails, queries, func(incomplete []int) (map[string]evidence.Slot, error) {
-		some := storage.Map(incomplete, func(i int) evidence.ArtifactRecord { return records[i] })
+		some := evidence.Map(incomplete, func(i int) evidence.ArtifactRecord { return records[i] })
 		if attested != nil {
 			return attested.Slots(some), nil
 		}
@@ -113,7 +113,7 @@ func (e *Evaluator) trailsOf(ctx context.Context, org string, queries []Query) (
 	if err != nil {
 		return nil, err
 	}
-	ids := storage.Map(found, func(trail evidence.Trail) string { return trail.Template })
+	ids := evidence.Map(found, func(trail evidence.Trail) string { return trail.Template })
 	templates, err := e.templates.GetMany(ctx, org, storage.Distinct(ids))
 	for _, trail := range found {
 		trails[trail.Key()] = trailWithTemplate{&trail, new(templates[trail.Template].Template)}
@@ -124,7 +124,7 @@ func (e *Evaluator) trailsOf(ctx context.Context, org string, queries []Query) (
 // evaluate evaluates artifacts from their slots, in the order of queries. rebuild makes the
 // slots of queries with incomplete slots, whose indexes it gets, by the ids of records.
 func (e *Evaluator) evaluate(ctx context.Context, trails map[string]trailWithTemplate, queries []Query, rebuild func(incomplete []int) (map[string]evidence.Slot, error)) ([]Evaluated, error) {
-	found, err := e.slots.GetMany(ctx, storage.Distinct(storage.Map(queries, Query.slotID)))
+	found, err := e.slots.GetMany(ctx, storage.Distinct(evidence.Map(queries, Query.slotID)))
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (e *Evaluated) evaluate(fingerprint string) (complete bool) {
 
 // rebuild makes the slots of some queries, given by their indexes, by the ids of records.
 func (e *Evaluator) rebuild(ctx context.Context, org string, queries []Query, some []int) (map[string]evidence.Slot, error) {
-	ids := storage.Map(some, func(i int) string { return queries[i].Record })
+	ids := evidence.Map(some, func(i int) string { return queries[i].Record })
 	records, err := e.artifacts.GetMany(ctx, storage.Distinct(ids))
 	if err != nil {
 		return nil, err

@@ -86,7 +86,7 @@ func (v *verification) evaluate(ctx context.Context, trail *evidence.Trail, foun
 	if trail.Approved && !compliance.Approved(trail) {
 		found.add(trail.Key(), "it is approved, which does not follow from its facts")
 	}
-	return storage.Map(trail.SlotNames(), func(name string) summary {
+	return evidence.Map(trail.SlotNames(), func(name string) summary {
 		return summary{trail: trail, template: &stored.Template, name: name}
 	}), nil
 }
@@ -95,7 +95,7 @@ func (v *verification) evaluate(ctx context.Context, trail *evidence.Trail, foun
 // only if the trail has changed.
 func (v *verification) checkSummaries(ctx context.Context, summaries []summary, found findings) error {
 	for some := range slices.Chunk(summaries, pageSize) {
-		slots, err := fetch(ctx, v, "slots", storage.Map(some, func(s summary) string { return s.slot() }), same[evidence.Slot])
+		slots, err := fetch(ctx, v, "slots", evidence.Map(some, func(s summary) string { return s.slot() }), same[evidence.Slot])
 		if err != nil {
 			return err
 		}
@@ -129,8 +129,8 @@ func (v *verification) checkSlots(ctx context.Context, _ *storage.Schema, record
 			continue
 		}
 		slots = append(slots, slot)
-		entries = append(entries, storage.Map(slot.Entries, func(entry evidence.SlotEntry) string { return entry.ID })...)
-		artifacts = append(artifacts, storage.Map(slot.Artifacts, func(a evidence.SlotArtifact) string { return a.Record })...)
+		entries = append(entries, evidence.Map(slot.Entries, func(entry evidence.SlotEntry) string { return entry.ID })...)
+		artifacts = append(artifacts, evidence.Map(slot.Artifacts, func(a evidence.SlotArtifact) string { return a.Record })...)
 	}
 	attested, err := fetch(ctx, v, "attestations", entries, (*evidence.Attestation).SlotEntry)
 	if err != nil {

@@ -139,9 +139,7 @@ func (d *Decision) Message(environment, page string) string {
 
 // Warnings are the warnings about refused images, each of at most 256 characters.
 func (d *Decision) Warnings() []string {
-	var warnings []string
-	for _, refusal := range d.Refusals[:min(len(d.Refusals), maxWarnings)] {
-		warnings = append(warnings, evidence.ShortenTo(refusal.Image+": "+refusal.Reason, maxWarning))
-	}
-	return warnings
+	return evidence.Map(d.Refusals[:min(len(d.Refusals), maxWarnings)], func(refusal Refusal) string {
+		return evidence.ShortenTo(refusal.Image+": "+refusal.Reason, maxWarning)
+	})
 }

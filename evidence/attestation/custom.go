@@ -36,10 +36,7 @@ type Verdict struct {
 func Check(definition Definition) error {
 	found := map[string]string{}
 	checkExpressions(found, "evaluator.rules", "", definition.Rules)
-	var expressions []string
-	for _, item := range definition.Summary {
-		expressions = append(expressions, item.Expression)
-	}
+	expressions := evidence.Map(definition.Summary, func(item evidence.SummaryItem) string { return item.Expression })
 	checkExpressions(found, "summary", ".expression", expressions)
 	if definition.Schema != nil {
 		schema, err := compileSchema(definition.Schema)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"attestry/evidence"
+
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
@@ -35,10 +37,7 @@ func checkLoops(root *jsonschema.Schema) error {
 	}
 	for _, part := range reachable(root) {
 		if loop := find(part); loop != nil {
-			steps := make([]string, 0, len(loop))
-			for _, part := range loop[1:] {
-				steps = append(steps, "'"+locationOf(part)+"'")
-			}
+			steps := evidence.Map(loop[1:], func(part *jsonschema.Schema) string { return "'" + locationOf(part) + "'" })
 			return fmt.Errorf("at '%s': it applies itself to the same value without end, by way of %s", locationOf(loop[0]), cut(strings.Join(steps, ", ")))
 		}
 	}

@@ -89,10 +89,7 @@ func (s *SnykResultsSummary) Found() string {
 	for _, project := range s.Results {
 		high, medium, low = append(high, project.High...), append(medium, project.Medium...), append(low, project.Low...)
 	}
-	var named []string
-	for _, issue := range slices.Concat(high, medium, low) {
-		named = append(named, issue.ID+" "+issue.Message)
-	}
+	named := evidence.Map(slices.Concat(high, medium, low), func(issue FoundIssue) string { return issue.ID + " " + issue.Message })
 	counts := summarizeSnyk(ProcessSnyk(*s))[0]
 	if len(named) == 0 {
 		return counts

@@ -73,11 +73,7 @@ func summarizeData(payload json.RawMessage) []string {
 	if json.Unmarshal(payload, &members) != nil {
 		return nil
 	}
-	var lines []string
-	for _, name := range slices.Sorted(maps.Keys(members)) {
-		lines = append(lines, name+": "+shownValue(members[name]))
-	}
-	return lines
+	return evidence.Map(slices.Sorted(maps.Keys(members)), func(name string) string { return name + ": " + shownValue(members[name]) })
 }
 
 func shownValue(value json.RawMessage) string {

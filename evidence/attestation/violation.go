@@ -195,10 +195,7 @@ func describeNumber(number *big.Rat) string {
 // either lists choices, the last one after "or".
 func either[T any](choices []T, describe func(T) string) string {
 	choices = choices[:min(len(choices), maxChoices)]
-	texts := make([]string, 0, len(choices))
-	for _, choice := range choices {
-		texts = append(texts, describe(choice))
-	}
+	texts := evidence.Map(choices, describe)
 	last := len(texts) - 1
 	if last < 1 {
 		return strings.Join(texts, "")

@@ -72,10 +72,7 @@ func Describe(t *template.Template, trail *evidence.Trail, slots map[string]evid
 		EvaluatedAt: trail.EvaluatedAt, Template: trail.Template,
 	}
 	// The artifacts of the template come in its order, then the others by name.
-	var names []string
-	for _, required := range t.Trail.Artifacts {
-		names = append(names, required.Name)
-	}
+	names := evidence.Map(t.Trail.Artifacts, func(required template.Artifact) string { return required.Name })
 	for _, name := range trail.SlotNames() {
 		if _, expected := t.Artifact(name); !expected {
 			names = append(names, name)

@@ -96,11 +96,7 @@ func (in *Input) Number() int64 { return in.Head.Last + 1 }
 func (in *Input) ToEvaluate() []string {
 	switch {
 	case in.Head.Last > 0 && (in.Generation != in.Head.SnapshotGeneration || in.policiesChanged()):
-		fingerprints := make([]string, 0, len(in.Images))
-		for _, image := range in.Images {
-			fingerprints = append(fingerprints, image.Fingerprint)
-		}
-		return fingerprints
+		return evidence.Map(in.Images, func(image Reported) string { return image.Fingerprint })
 	case len(in.Policies) > 0:
 		return slices.Concat(in.Starting, in.renamed)
 	}

@@ -178,11 +178,7 @@ func (r *Report) Fingerprints() []Reported {
 
 // Repeat returns the artifacts of a snapshot as images of a report.
 func Repeat(artifacts []Artifact) []Reported {
-	images := make([]Reported, 0, len(artifacts))
-	for _, artifact := range artifacts {
-		images = append(images, artifact.Reported)
-	}
-	return images
+	return evidence.Map(artifacts, func(artifact Artifact) Reported { return artifact.Reported })
 }
 
 // mergeNames merges images that have the same fingerprint and different names.

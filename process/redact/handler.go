@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 
+	"attestry/evidence"
 	"attestry/trace"
 )
 
@@ -40,11 +41,7 @@ func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 func (h handler) WithGroup(name string) slog.Handler { return handler{h.next.WithGroup(name)} }
 
 func cleanAttrs(ctx context.Context, attrs []slog.Attr) []slog.Attr {
-	clean := make([]slog.Attr, 0, len(attrs))
-	for _, attr := range attrs {
-		clean = append(clean, cleanAttr(ctx, attr))
-	}
-	return clean
+	return evidence.Map(attrs, func(attr slog.Attr) slog.Attr { return cleanAttr(ctx, attr) })
 }
 
 func cleanAttr(ctx context.Context, attr slog.Attr) slog.Attr {

@@ -83,7 +83,7 @@ func (a *Allowlist) Lapse(ctx context.Context, expired evidence.Allowance) error
 // Of returns which artifacts are permitted in an environment by allowances that are in force: one command per MaxMany.
 // artifacts has all fingerprints of each artifact. The result has its allowance by the first of them.
 func (a *Allowlist) Of(ctx context.Context, environment string, artifacts [][]string, inForce func(*evidence.Allowance) bool) (map[string]evidence.Allowance, error) {
-	ids := storage.Map(slices.Concat(artifacts...), func(fingerprint string) string { return allowanceID(environment, fingerprint) })
+	ids := evidence.Map(slices.Concat(artifacts...), func(fingerprint string) string { return allowanceID(environment, fingerprint) })
 	found, err := a.collection.GetMany(ctx, storage.Distinct(ids))
 	byFingerprint := storage.ByKey(found, func(allowed *evidence.Allowance) string { return allowed.Fingerprint })
 	allowed := map[string]evidence.Allowance{}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 
+	"attestry/evidence"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
 )
@@ -54,7 +55,7 @@ func (d *Deployments) RecordIn(batch *storage.Batch, made, learned []snapshot.De
 // KeepStarts copies to learned deployments the stored verdicts with which they began to run: one command, or none if
 // there are no deployments.
 func (d *Deployments) KeepStarts(ctx context.Context, learned []snapshot.Deployment) error {
-	stored, err := d.GetMany(ctx, storage.Map(learned, func(one snapshot.Deployment) string { return one.ID() }))
+	stored, err := d.GetMany(ctx, evidence.Map(learned, func(one snapshot.Deployment) string { return one.ID() }))
 	known := storage.ByKey(stored, (*snapshot.Deployment).ID)
 	for i := range learned {
 		learned[i].Start = known[learned[i].ID()].Start
@@ -162,7 +163,7 @@ func (d *Deployments) Moments(ctx context.Context, q DeploymentQuery) ([]Deploym
 		return nil, nil
 	}
 	entries, err := storage.FindAllFields(ctx, d.Collection, q.query())
-	return storage.Map(entries, momentOf), err
+	return evidence.Map(entries, momentOf), err
 }
 
 func momentOf(entry storage.Record) DeploymentMoment {
@@ -178,7 +179,7 @@ func (d *Deployments) Learned(ctx context.Context, environment string, since flo
 	found, err := storage.FindAllFields(ctx, d.Collection, storage.Query{
 		Index: "learned", Equal: []any{environment}, From: &storage.Bound{Value: since, Exclusive: true}, Limit: storage.MaxCount,
 	})
-	return storage.Map(found, func(one storage.Record) float64 { return one.Float("time") }), err
+	return evidence.Map(found, func(one storage.Record) float64 { return one.Float("time") }), err
 }
 
 // Latest returns the last deployment of a fingerprint in environments, or ErrNotFound.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"attestry/evidence"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
 )
@@ -95,11 +96,11 @@ func (e *Events) OfRepos(ctx context.Context, r EventRange, repos []string, p Ev
 }
 
 func (e *Events) withOrdinals(ctx context.Context, environment string, ordinals []int64) ([]snapshot.Event, error) {
-	return e.log.GetMany(ctx, storage.Map(ordinals, func(ordinal int64) string { return eventID(environment, ordinal) }))
+	return e.log.GetMany(ctx, evidence.Map(ordinals, func(ordinal int64) string { return eventID(environment, ordinal) }))
 }
 
 func ordinalsOf(entries []storage.Record) []int64 {
-	return storage.Map(entries, func(entry storage.Record) int64 { return entry.Integer("ordinal") })
+	return evidence.Map(entries, func(entry storage.Record) int64 { return entry.Integer("ordinal") })
 }
 
 func (e *Events) ofSeveralRepos(ctx context.Context, r EventRange, repos []string, p EventPage) ([]snapshot.Event, int64, error) {

@@ -264,7 +264,7 @@ func (r *Reports) parkedOneByOne(ctx context.Context, query storage.Query) ([]Wa
 
 // Discard is Remove for references. A report that was parked meanwhile stays.
 func (r *Reports) Discard(ctx context.Context, refs []ReportRef) error {
-	records, err := r.Collection.GetMany(ctx, storage.Map(refs, func(ref ReportRef) string { return reportID(ref.Environment, ref.Arrival) }))
+	records, err := r.Collection.GetMany(ctx, evidence.Map(refs, func(ref ReportRef) string { return reportID(ref.Environment, ref.Arrival) }))
 	if err != nil {
 		return err
 	}
@@ -273,7 +273,7 @@ func (r *Reports) Discard(ctx context.Context, refs []ReportRef) error {
 
 // Remove deletes processed reports and their objects.
 func (r *Reports) Remove(ctx context.Context, records ...WaitingReport) error {
-	ids := storage.Map(records, func(record WaitingReport) string { return reportID(record.Environment, record.Arrival) })
+	ids := evidence.Map(records, func(record WaitingReport) string { return reportID(record.Environment, record.Arrival) })
 	if err := r.Collection.Delete(ctx, ids...); err != nil {
 		return err
 	}

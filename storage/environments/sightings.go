@@ -3,6 +3,7 @@ package environments
 import (
 	"context"
 
+	"attestry/evidence"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
 )
@@ -25,7 +26,7 @@ func firstSeenID(environment, fingerprint string) string { return environment + 
 
 // First returns when fingerprints first ran in an environment, in Unix seconds, without those that never did.
 func (s *FirstSeen) First(ctx context.Context, environment string, fingerprints []string) (map[string]float64, error) {
-	ids := storage.Map(fingerprints, func(fingerprint string) string { return firstSeenID(environment, fingerprint) })
+	ids := evidence.Map(fingerprints, func(fingerprint string) string { return firstSeenID(environment, fingerprint) })
 	found, err := s.Collection.GetMany(ctx, ids)
 	first := make(map[string]float64, len(found))
 	for _, sighting := range found {
@@ -45,7 +46,7 @@ func (s *FirstSeen) Kinds(ctx context.Context, deployments []snapshot.Deployment
 	}
 	found, err := s.Collection.GetMany(ctx, storage.Distinct(ids))
 	first := storage.ByKey(found, firstSeenKey)
-	return storage.Map(deployments, func(one snapshot.Deployment) snapshot.DeploymentKind {
+	return evidence.Map(deployments, func(one snapshot.Deployment) snapshot.DeploymentKind {
 		replaced := ""
 		if previous := one.Replaced(); previous != nil {
 			replaced = previous.Fingerprint

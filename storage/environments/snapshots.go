@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"attestry/evidence"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/storage/cache"
@@ -69,12 +70,12 @@ func (s *Snapshots) Get(ctx context.Context, environment string, number int64) (
 
 // GetMany returns the snapshots that exist among numbers, in their order.
 func (s *Snapshots) GetMany(ctx context.Context, environment string, numbers []int64) ([]snapshot.Snapshot, error) {
-	return s.Collection.GetMany(ctx, storage.Map(numbers, func(number int64) string { return snapshotID(environment, number) }))
+	return s.Collection.GetMany(ctx, evidence.Map(numbers, func(number int64) string { return snapshotID(environment, number) }))
 }
 
 // Of returns the snapshots of members of a logical environment that exist, in their order: one command per MaxMany.
 func (s *Snapshots) Of(ctx context.Context, members []snapshot.Member) ([]snapshot.Snapshot, error) {
-	return s.Collection.GetMany(ctx, storage.Map(members, func(m snapshot.Member) string { return snapshotID(m.Environment, m.Number) }))
+	return s.Collection.GetMany(ctx, evidence.Map(members, func(m snapshot.Member) string { return snapshotID(m.Environment, m.Number) }))
 }
 
 // Last returns the last snapshot of an environment, a zero one if there is none. It reads the snapshots themselves, as
@@ -127,12 +128,12 @@ func (s *Snapshots) Artifacts(ctx context.Context, of *snapshot.Snapshot) ([]sna
 // ArtifactsOf is Artifacts for several snapshots, in their order: one command for each level of the highest tree, and
 // more for levels with more than MaxMany chunks.
 func (s *Snapshots) ArtifactsOf(ctx context.Context, of []snapshot.Snapshot) ([][]snapshot.Artifact, error) {
-	roots := storage.Map(of, func(one snapshot.Snapshot) string { return one.Root })
+	roots := evidence.Map(of, func(one snapshot.Snapshot) string { return one.Root })
 	trees, err := snapshot.LoadAll(roots, s.fetcher(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("read the artifacts of %d snapshots: %w", len(of), err)
 	}
-	return storage.Map(trees, func(tree snapshot.Tree) []snapshot.Artifact { return tree.Artifacts() }), nil
+	return evidence.Map(trees, func(tree snapshot.Tree) []snapshot.Artifact { return tree.Artifacts() }), nil
 }
 
 // Changes reads all changes of a snapshot.

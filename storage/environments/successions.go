@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"attestry/evidence"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
 )
@@ -113,7 +114,7 @@ func (q PredecessorQuery) accept(artifact *snapshot.Predecessor, found map[Prede
 
 // Unapproved returns the earlier trails that artifacts brought to an environment unapproved: one command per MaxMany.
 func (s *Successions) Unapproved(ctx context.Context, environment string, artifacts []PredecessorQuery) (map[PredecessorQuery][]string, error) {
-	keys := storage.Map(artifacts, func(of PredecessorQuery) string { return successionKey(environment, of) })
+	keys := evidence.Map(artifacts, func(of PredecessorQuery) string { return successionKey(environment, of) })
 	found, err := s.Collection.GetMany(ctx, keys)
 	unapproved := make(map[PredecessorQuery][]string, len(found))
 	for i := range found {
@@ -129,7 +130,7 @@ func (s *Successions) Moments(ctx context.Context, environments []string, flow s
 	if len(environments) == 0 {
 		return nil, nil
 	}
-	keys := storage.Map(environments, func(environment string) string { return flowKey(environment, flow) })
+	keys := evidence.Map(environments, func(environment string) string { return flowKey(environment, flow) })
 	entries, err := storage.FindAllFields(ctx, s.Collection, storage.Query{
 		Index: "flow", Equal: []any{storage.OneOrSet(keys)},
 		From: &storage.Bound{Value: from}, To: &storage.Bound{Value: to}, Descending: true, Limit: limit,
@@ -138,5 +139,5 @@ func (s *Successions) Moments(ctx context.Context, environments []string, flow s
 	starts := storage.FirstOfEach(entries, func(entry storage.Record) [3]any {
 		return [3]any{entry.Fields["time"], entry.Fields["flow"], path.Base(entry.ID)}
 	})
-	return storage.Map(starts, func(start storage.Record) float64 { return start.Float("time") }), err
+	return evidence.Map(starts, func(start storage.Record) float64 { return start.Float("time") }), err
 }

@@ -144,7 +144,7 @@ func (p *Policies) Get(ctx context.Context, org, name string) (policy.Head, erro
 
 // GetMany returns the policies that exist among names, by name: one command per MaxMany.
 func (p *Policies) GetMany(ctx context.Context, org string, names []string) (map[string]policy.Head, error) {
-	found, err := p.heads.GetMany(ctx, storage.Map(storage.Distinct(names), func(name string) string { return policyID(org, name) }))
+	found, err := p.heads.GetMany(ctx, evidence.Map(storage.Distinct(names), func(name string) string { return policyID(org, name) }))
 	return storage.ByKey(found, func(head *policy.Head) string { return head.Name }), err
 }
 
@@ -237,7 +237,7 @@ func (p *Policies) Applied(ctx context.Context, org string, references []policy.
 
 // Files returns versions of policies with their files, in the order of references. A lost version is Damaged.
 func (p *Policies) Files(ctx context.Context, org string, references []policy.Reference) ([]policy.Version, error) {
-	ids := storage.Map(references, func(of policy.Reference) string { return policyVersionID(org, of.Name, of.Version) })
+	ids := evidence.Map(references, func(of policy.Reference) string { return policyVersionID(org, of.Name, of.Version) })
 	found, err := p.versions.GetMany(ctx, ids)
 	if err == nil && len(found) < len(ids) {
 		for i, reference := range references {

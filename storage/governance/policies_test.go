@@ -280,7 +280,7 @@ func TestFilesOfPoliciesAreInTheOrderOfTheReferencesAndComplete(t *testing.T) {
 		{"other", []policy.Reference{a1}, "", "a"},
 	} {
 		found, err := policies.Files(t.Context(), c.org, c.references)
-		got := strings.Join(storage.Map(found, func(version policy.Version) string { return string(version.Content) }), " ")
+		got := strings.Join(evidence.Map(found, func(version policy.Version) string { return string(version.Content) }), " ")
 		if got != c.want || errors.Is(err, storage.ErrDamaged) != (c.lost != "") || (err == nil) != (c.lost == "") {
 			t.Errorf("%v of %s: %q, %v", c.references, c.org, got, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"attestry/evidence"
 	"attestry/storage"
 )
 
@@ -80,12 +81,12 @@ func inOrder(names []string, found map[string]Leaf) (leaves []Leaf) {
 }
 
 func (l *Logs) findIndexed(ctx context.Context, org string, names []string, found map[string]Leaf) error {
-	locations, err := l.locations.GetMany(ctx, storage.Map(names, func(name string) string { return leafKey(org, name) }))
+	locations, err := l.locations.GetMany(ctx, evidence.Map(names, func(name string) string { return leafKey(org, name) }))
 	if err != nil {
 		return err
 	}
 	wanted := storage.SetOf(locations, func(at *location) string { return at.Name })
-	blocks := storage.Distinct(storage.Map(locations, func(at location) string { return numbered(org, at.First) }))
+	blocks := storage.Distinct(evidence.Map(locations, func(at location) string { return numbered(org, at.First) }))
 	for some := range slices.Chunk(blocks, blocksAtOnce) {
 		read, err := l.blocks.GetMany(ctx, some)
 		if err != nil {

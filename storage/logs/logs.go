@@ -12,6 +12,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"attestry/evidence"
 	"attestry/evidence/translog"
 	"attestry/storage"
 	"attestry/storage/cache"
@@ -259,7 +260,7 @@ func (l *Logs) Commit(ctx context.Context, log *Log, revision int64, change *Cha
 	}
 	next := l.logs.ReplaceIn(batch, log, revision)
 	// Leaves are pending until all else is stored. After a crash, a sequencer finds their locations and drops them.
-	l.pending.DeleteIn(batch, storage.Map(change.Leaves, func(leaf Leaf) string { return leaf.pendingKey() })...)
+	l.pending.DeleteIn(batch, evidence.Map(change.Leaves, func(leaf Leaf) string { return leaf.pendingKey() })...)
 	return next, batch.Write(ctx, l.docs)
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/bytedance/sonic"
 
+	"attestry/evidence"
 	"attestry/evidence/job"
 	"attestry/storage"
 )
@@ -45,7 +46,7 @@ func (l *Logs) list(ctx context.Context, after, org string, limit int) ([]Leaf, 
 
 // DropIndexed returns the leaves that are not in the log, each once, and deletes the others from the pending leaves.
 func (l *Logs) DropIndexed(ctx context.Context, leaves []Leaf) ([]Leaf, error) {
-	indexed, err := l.locations.GetMany(ctx, storage.Map(leaves, func(leaf Leaf) string { return leaf.key() }))
+	indexed, err := l.locations.GetMany(ctx, evidence.Map(leaves, func(leaf Leaf) string { return leaf.key() }))
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +103,7 @@ func (l *Logs) due(ctx context.Context, index string, kind *job.Kind, now float6
 	found, next, err := l.logs.FindFields(ctx, storage.Query{
 		Index: index, From: &storage.Bound{Value: 0.0}, To: &storage.Bound{Value: now}, After: after, Limit: storage.MaxMany,
 	})
-	refs := storage.Map(found, func(record storage.Record) job.Ref {
+	refs := evidence.Map(found, func(record storage.Record) job.Ref {
 		return job.Ref{Kind: kind, Key: record.ID, Payload: job.Payload{Org: record.ID}, Due: record.Float(index)}
 	})
 	return refs, next, err

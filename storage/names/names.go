@@ -121,7 +121,7 @@ func (n *registry[T]) Resolve(ctx context.Context, org, name string) (Entry, err
 }
 
 func (n *registry[T]) ResolveMany(ctx context.Context, org string, names []string) ([]Entry, error) {
-	found, err := n.entries.GetMany(ctx, storage.Map(names, func(name string) string { return entryKey(org, n.kind.Name, name) }))
+	found, err := n.entries.GetMany(ctx, evidence.Map(names, func(name string) string { return entryKey(org, n.kind.Name, name) }))
 	if err != nil {
 		return nil, err
 	}

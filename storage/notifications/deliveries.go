@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"attestry/evidence"
 	"attestry/evidence/job"
 	"attestry/evidence/notification"
 	"attestry/storage"
@@ -69,7 +70,7 @@ func (d *Deliveries) Due(ctx context.Context, now float64, after string) ([]job.
 	found, next, err := d.Collection.FindFields(ctx, storage.Query{
 		Index: "due", From: &storage.Bound{Value: 0.0}, To: &storage.Bound{Value: now}, After: after, Limit: storage.MaxMany,
 	})
-	refs := storage.Map(found, func(record storage.Record) job.Ref {
+	refs := evidence.Map(found, func(record storage.Record) job.Ref {
 		org, id, _ := strings.Cut(record.ID, "/")
 		ref := notification.DeliveryRef(org, id, record.Float("due"))
 		ref.Payload.Trace = record.Text("trace")

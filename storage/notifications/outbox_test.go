@@ -53,7 +53,7 @@ func TestEventsStayInTheOutboxUntilAllTheirActionsAreComplete(t *testing.T) {
 	} {
 		err := step.change()
 		refs, next, dueErr := outbox.Due(ctx, 10, "")
-		keys := storage.Map(refs, func(ref job.Ref) string { return ref.Key })
+		keys := evidence.Map(refs, func(ref job.Ref) string { return ref.Key })
 		if err != nil || dueErr != nil || !slices.Equal(keys, step.due) || next != "" {
 			t.Errorf("%s: due are %v, %q, %v, %v", step.name, keys, next, err, dueErr)
 		}

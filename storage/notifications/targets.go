@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 
+	"attestry/evidence"
 	"attestry/evidence/notification"
 	"attestry/storage"
 )
@@ -98,7 +99,7 @@ func (t *Targets) RotateSecret(ctx context.Context, org string, action int64, ta
 
 // Remove deletes the states of targets of an action.
 func (t *Targets) Remove(ctx context.Context, org string, action int64, targets ...notification.Target) error {
-	return t.collection.Delete(ctx, storage.Map(targets, func(target notification.Target) string { return targetID(org, action, target.ID()) })...)
+	return t.collection.Delete(ctx, evidence.Map(targets, func(target notification.Target) string { return targetID(org, action, target.ID()) })...)
 }
 
 const (

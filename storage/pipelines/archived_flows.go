@@ -55,7 +55,7 @@ func (f *Flows) archived(ctx context.Context, org string, all ...string) ([]name
 	found, err := storage.FindAll(ctx, f.Collection, storage.Query{
 		Index: archivedIndex.Name, Equal: []any{org, wanted}, Limit: storage.Unlimited,
 	})
-	return storage.Map(found, func(flow evidence.Flow) names.Entry {
+	return evidence.Map(found, func(flow evidence.Flow) names.Entry {
 		return names.Entry{Org: org, Name: flow.Name, ID: flow.ID}
 	}), err
 }

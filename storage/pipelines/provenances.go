@@ -174,7 +174,7 @@ func (p *Provenances) Children(ctx context.Context, org string, fingerprints []s
 }
 
 func (p *Provenances) ofArtifacts(ctx context.Context, org string, fingerprints []string) ([]Provenance, error) {
-	return p.collection.GetMany(ctx, storage.Map(fingerprints, func(fingerprint string) string { return idIn(org, fingerprint) }))
+	return p.collection.GetMany(ctx, evidence.Map(fingerprints, func(fingerprint string) string { return idIn(org, fingerprint) }))
 }
 
 // BuildQuery asks for builds between two times in Unix seconds, both included, newest first.
@@ -212,5 +212,5 @@ func (p *Provenances) CountBuilds(ctx context.Context, q BuildQuery) (int64, err
 // BuildTimes returns when builds were made, in Unix seconds, newest first, at most q.Limit: one command per MaxMany.
 func (p *Provenances) BuildTimes(ctx context.Context, q BuildQuery) ([]float64, error) {
 	entries, err := storage.FindAllFields(ctx, p.collection, q.query())
-	return storage.Map(entries, func(entry storage.Record) float64 { return entry.Float("built") }), err
+	return evidence.Map(entries, func(entry storage.Record) float64 { return entry.Float("built") }), err
 }

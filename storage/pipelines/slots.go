@@ -22,6 +22,6 @@ func NewSlots(docs storage.Documents) *Slots {
 
 // OfTrail returns slots of a trail by name; names without one are left out.
 func (s *Slots) OfTrail(ctx context.Context, trail string, names []string) (map[string]evidence.Slot, error) {
-	found, err := s.GetMany(ctx, storage.Map(names, func(name string) string { return evidence.SlotID(trail, name) }))
+	found, err := s.GetMany(ctx, evidence.Map(names, func(name string) string { return evidence.SlotID(trail, name) }))
 	return storage.ByKey(found, func(slot *evidence.Slot) string { return slot.Name }), err
 }

@@ -76,7 +76,7 @@ func (e *TrailEvents) Extent(ctx context.Context, org string, trails []string) (
 
 // Missing returns the references to events that are not stored.
 func (e *TrailEvents) Missing(ctx context.Context, refs []TrailEventRef) ([]TrailEventRef, error) {
-	found, err := e.collection.GetMany(ctx, storage.Map(refs, func(ref TrailEventRef) string { return idIn(ref.Trail, ref.ID) }))
+	found, err := e.collection.GetMany(ctx, evidence.Map(refs, func(ref TrailEventRef) string { return idIn(ref.Trail, ref.ID) }))
 	if err != nil {
 		return nil, err
 	}

@@ -142,7 +142,7 @@ func (t *Trails) Latest(ctx context.Context, flows []string) (map[string]evidenc
 	if err != nil {
 		return nil, err
 	}
-	found, err := t.GetMany(ctx, storage.Map(tallies, func(tally TrailTally) string { return tally.Latest }))
+	found, err := t.GetMany(ctx, evidence.Map(tallies, func(tally TrailTally) string { return tally.Latest }))
 	return storage.ByKey(found, func(trail *evidence.Trail) string { return trail.Flow }), err
 }
 

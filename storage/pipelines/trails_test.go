@@ -38,7 +38,7 @@ func TestTrailsAreListedByFlowNewestFirst(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := strings.Join(storage.Map(apptest.AllOf(t, list), func(trail evidence.Trail) string { return trail.Name }), " ")
+		got := strings.Join(evidence.Map(apptest.AllOf(t, list), func(trail evidence.Trail) string { return trail.Name }), " ")
 		if got != c.want {
 			t.Errorf("%s, flows %v from %d at most %d: %q, want %q", c.org, c.flows[:min(3, len(c.flows))], c.offset, c.limit, got, c.want)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"attestry/evidence"
 	"attestry/storage"
 )
 
@@ -38,12 +39,12 @@ func Put(ctx context.Context, docs storage.Documents, schema *storage.Schema, re
 
 // Delete removes documents (at most storage.MaxMany); absent ones are no error.
 func Delete(ctx context.Context, docs storage.Documents, schema *storage.Schema, ids ...string) error {
-	records := storage.Map(ids, func(id string) storage.Record { return storage.Record{ID: id} })
+	records := evidence.Map(ids, func(id string) storage.Record { return storage.Record{ID: id} })
 	return docs.Write(ctx, writesOf(storage.WriteDelete, schema, records)...)
 }
 
 func writesOf(kind storage.WriteKind, schema *storage.Schema, records []storage.Record) []storage.Write {
-	return storage.Map(records, func(record storage.Record) storage.Write {
+	return evidence.Map(records, func(record storage.Record) storage.Write {
 		return storage.Write{Kind: kind, Schema: schema, Record: record}
 	})
 }

@@ -101,7 +101,7 @@ func (t *Tenancy) tryChange(ctx context.Context, orgName string, by identity.Act
 	t.organizations.ReplaceIn(&batch, &org, read.Revision)
 	t.auditLog.PutIn(&batch, c.entries...)
 	t.auditLog.DeleteIn(&batch, entries.ids...)
-	entries.ids = append(entries.ids, storage.Map(c.entries, func(entry identity.AuditEntry) string { return entry.ID })...)
+	entries.ids = append(entries.ids, evidence.Map(c.entries, func(entry identity.AuditEntry) string { return entry.ID })...)
 	batch.Append(&c.batch)
 	if c.invalidate {
 		t.version.collection.PutIn(&batch, newVersion())

@@ -100,7 +100,7 @@ func (d *draft) loadApprovals(ctx context.Context) error {
 		}
 		d.approvals = append(d.approvals, found)
 	}
-	ids := storage.Map(d.approvals, func(a approval.Approval) string { return a.Environment })
+	ids := evidence.Map(d.approvals, func(a approval.Approval) string { return a.Environment })
 	ids = slices.DeleteFunc(storage.Distinct(ids), func(id string) bool { return id == "" })
 	var err error
 	d.environments, err = environmentNames(ctx, d.store, d.org, ids)

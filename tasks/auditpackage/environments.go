@@ -80,7 +80,7 @@ func (j *judged) addEnvironment(ctx context.Context, store *app.Store, link link
 	if err != nil {
 		return err
 	}
-	fingerprints := storage.Map(subjects, func(of appfacts.Subject) []string { return of.Fingerprints() })
+	fingerprints := evidence.Map(subjects, func(of appfacts.Subject) []string { return of.Fingerprints() })
 	// Not by the clock, so that the package depends on stored data only.
 	allowed, err := store.Allowlist.Of(ctx, environment.ID, fingerprints, func(a *evidence.Allowance) bool { return !a.Lapsed })
 	if err != nil {
@@ -120,13 +120,13 @@ func (j *judged) addEnvironment(ctx context.Context, store *app.Store, link link
 // loadKnown reads the facts that policies evaluate about artifacts that run in an environment, in the order of entries.
 // The name of an artifact is the file name of its newest report.
 func loadKnown(ctx context.Context, store *app.Store, environment *evidence.Environment, entries []environments.Running, controls []string) ([]appfacts.Subject, []appfacts.Artifact, error) {
-	fingerprints := storage.Map(entries, func(entry environments.Running) string { return entry.Fingerprint })
+	fingerprints := evidence.Map(entries, func(entry environments.Running) string { return entry.Fingerprint })
 	provenances, err := store.Provenances.GetMany(ctx, environment.Org, fingerprints)
 	if err != nil {
 		return nil, nil, err
 	}
 	byFingerprint := storage.ByKey(provenances, func(p *pipelines.Provenance) string { return p.Fingerprint })
-	subjects := storage.Map(fingerprints, func(fingerprint string) appfacts.Subject {
+	subjects := evidence.Map(fingerprints, func(fingerprint string) appfacts.Subject {
 		provenance := byFingerprint[fingerprint]
 		return appfacts.Subject{Fingerprint: fingerprint, Origins: provenance.Origins()}
 	})
@@ -184,7 +184,7 @@ func (f *facts) refer(document *audit.EnvironmentDocument, origins []evidence.Or
 
 // startTimes returns when artifacts began to run, by snapshot number. Missing snapshots are left out.
 func startTimes(ctx context.Context, store *app.Store, environment string, entries []environments.Running) (map[int64]float64, error) {
-	numbers := storage.Map(entries, func(entry environments.Running) int64 { return entry.Since })
+	numbers := evidence.Map(entries, func(entry environments.Running) int64 { return entry.Since })
 	slices.Sort(numbers)
 	made, err := store.Snapshots.GetMany(ctx, environment, slices.Compact(numbers))
 	times := make(map[int64]float64, len(made))

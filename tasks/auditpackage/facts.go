@@ -83,7 +83,7 @@ func trailsOf(ctx context.Context, store *app.Store, assembly *audit.Assembly) (
 		if err != nil {
 			return nil, 0, err
 		}
-		keys = storage.Distinct(storage.Map(records, func(r evidence.ArtifactRecord) string { return evidence.TrailKey(r.Flow, r.Trail) }))
+		keys = storage.Distinct(evidence.Map(records, func(r evidence.ArtifactRecord) string { return evidence.TrailKey(r.Flow, r.Trail) }))
 		omitted = max(0, len(keys)-audit.MaxTrails)
 		keys = keys[:len(keys)-omitted]
 	}
@@ -92,7 +92,7 @@ func trailsOf(ctx context.Context, store *app.Store, assembly *audit.Assembly) (
 }
 
 func keysOf(trails []evidence.Trail) []string {
-	return storage.Map(trails, func(trail evidence.Trail) string { return trail.Key() })
+	return evidence.Map(trails, func(trail evidence.Trail) string { return trail.Key() })
 }
 
 // trailIDs are the ids of the trails, by key.
@@ -175,7 +175,7 @@ func (f *facts) limitToAttestation(id string) error {
 }
 
 func (f *facts) loadTemplates(ctx context.Context, store *app.Store, _ *audit.Assembly) error {
-	ids := storage.Map(f.trails, func(trail evidence.Trail) string { return trail.Template })
+	ids := evidence.Map(f.trails, func(trail evidence.Trail) string { return trail.Template })
 	var err error
 	f.templates, err = store.Templates.GetMany(ctx, f.org, storage.Distinct(ids))
 	return err
@@ -206,7 +206,7 @@ func (f *facts) evaluate() {
 
 // fingerprints are those of the artifacts of the package, sorted.
 func (f *facts) fingerprints() []string {
-	fingerprints := storage.Map(f.records, func(record evidence.ArtifactRecord) string { return record.Fingerprint })
+	fingerprints := evidence.Map(f.records, func(record evidence.ArtifactRecord) string { return record.Fingerprint })
 	slices.Sort(fingerprints)
 	return slices.Compact(fingerprints)
 }

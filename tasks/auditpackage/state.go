@@ -98,7 +98,7 @@ func runningStates(ctx context.Context, store *app.Store, assembly *audit.Assemb
 	if err != nil {
 		return nil, err
 	}
-	return storage.Map(entries, func(entry environments.Running) runningState {
+	return evidence.Map(entries, func(entry environments.Running) runningState {
 		return runningState{
 			Fingerprint: entry.Fingerprint, Environment: entry.Environment, Name: names[entry.Environment].Name,
 			Archived: names[entry.Environment].Archived, Generation: generations[entry.Environment], Since: entry.Since,
@@ -107,7 +107,7 @@ func runningStates(ctx context.Context, store *app.Store, assembly *audit.Assemb
 }
 
 func environmentsOf(entries []environments.Running) []string {
-	return storage.Distinct(storage.Map(entries, func(entry environments.Running) string { return entry.Environment }))
+	return storage.Distinct(evidence.Map(entries, func(entry environments.Running) string { return entry.Environment }))
 }
 
 // fingerprintsOf returns the artifacts of a package. A trail has the newest of each name; its slots have the others.

@@ -94,7 +94,7 @@ func (d *draft) writeArtifacts(out *archive) error {
 
 // writeAttestations writes the attestations with their evidence, in the order of their ids.
 func (d *draft) writeAttestations(ctx context.Context, out *archive) error {
-	ids := storage.Map(d.attested, func(a pipelines.TrailAttestation) string { return a.ID })
+	ids := evidence.Map(d.attested, func(a pipelines.TrailAttestation) string { return a.ID })
 	if d.of.Kind == audit.OfTrail {
 		d.selectShown()
 	}

@@ -64,7 +64,7 @@ func (p *provenances) why(artifact *snapshot.Artifact) []string {
 	if artifact.Compliant == nil || *artifact.Compliant || len(artifact.Decisions) != len(p.applied) {
 		return nil
 	}
-	names := storage.Map(artifact.Origins, func(origin snapshot.Origin) string { return p.flows[origin.Flow].Name })
+	names := evidence.Map(artifact.Origins, func(origin snapshot.Origin) string { return p.flows[origin.Flow].Name })
 	facts := artifact.Facts(names)
 	var reasons []string
 	for i := range p.applied {

@@ -133,7 +133,7 @@ func (f *Fanout) add(ctx context.Context, batch []notification.Delivery, enqueue
 	if err := f.store.Deliveries.Add(ctx, batch); err != nil || !enqueue {
 		return err
 	}
-	refs := storage.Map(batch, func(d notification.Delivery) job.Ref { return notification.DeliveryRef(d.Org, d.ID, d.Due) })
+	refs := evidence.Map(batch, func(d notification.Delivery) job.Ref { return notification.DeliveryRef(d.Org, d.ID, d.Due) })
 	if err := relay.EnqueueAll(ctx, f.enqueuer, refs, func(*job.Ref) int64 { return 0 }); err != nil {
 		// The relay enqueues them later.
 		f.log.DebugContext(ctx, "could not enqueue deliveries", "error", err.Error())

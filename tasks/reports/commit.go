@@ -105,7 +105,7 @@ func (p *Processor) addEffects(ctx context.Context, batch *storage.Batch, made *
 
 // byRepo returns the entries of the running set for the repositories of changed artifacts.
 func byRepo(effects *snapshot.Effects) []environments.Running {
-	return storage.Map(effects.ByRepo, func(d snapshot.Deployment) environments.Running {
+	return evidence.Map(effects.ByRepo, func(d snapshot.Deployment) environments.Running {
 		return environments.Running{
 			Org: d.Org, Environment: d.Environment, Fingerprint: d.Fingerprint, Since: d.Snapshot,
 			Repo: d.Repo, Name: d.Name, StartedAt: d.Timestamp,

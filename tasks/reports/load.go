@@ -11,7 +11,6 @@ import (
 	"attestry/evidence/policy"
 	"attestry/evidence/snapshot"
 	"attestry/goroutine"
-	"attestry/storage"
 	"attestry/storage/environments"
 	"attestry/storage/pipelines"
 )
@@ -37,7 +36,7 @@ func (p *Processor) load(ctx context.Context, head snapshot.Head, report *pendin
 	if err := p.loadImages(ctx, in, report); err != nil {
 		return nil, err
 	}
-	report.announced = storage.Map(in.Starting, func(fingerprint string) environments.Running {
+	report.announced = evidence.Map(in.Starting, func(fingerprint string) environments.Running {
 		return environments.Running{Org: report.Org, Environment: report.Environment, Fingerprint: fingerprint, Since: in.Number()}
 	})
 	if err := p.store.Running.Start(ctx, report.announced); err != nil {

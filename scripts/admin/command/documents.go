@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"attestry/evidence"
 	"attestry/process"
 	"attestry/storage"
 	"attestry/storage/transfer"
@@ -125,7 +126,7 @@ func (c *documentCopy) copyCollection(ctx context.Context, schema *storage.Schem
 		if len(page) == 0 {
 			break
 		}
-		writes := storage.Map(page, func(record storage.Record) storage.Write {
+		writes := evidence.Map(page, func(record storage.Record) storage.Write {
 			return storage.Write{Kind: storage.WriteAdd, Schema: schema, Record: record}
 		})
 		if err := c.to.Write(ctx, writes...); err != nil {

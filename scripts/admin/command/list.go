@@ -8,7 +8,7 @@ import (
 	"time"
 	"unicode"
 
-	"attestry/storage"
+	"attestry/evidence"
 )
 
 // listing prints a list as a table or as one JSON object per line.
@@ -32,7 +32,7 @@ func (l *listing) add(shown any, cells ...any) error {
 	if l.encoder != nil {
 		return l.encoder.Encode(shown)
 	}
-	texts := storage.Map(cells, func(cell any) string { return oneLine(fmt.Sprint(cell)) })
+	texts := evidence.Map(cells, func(cell any) string { return oneLine(fmt.Sprint(cell)) })
 	_, err := fmt.Fprintln(l.table, strings.Join(texts, "\t"))
 	return err
 }

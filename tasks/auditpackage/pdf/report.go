@@ -75,11 +75,7 @@ func smallText(text string) paragraph { return paragraph{text: text, style: smal
 // list lays out the cells of the first items as listRows does.
 func list[T any](l *layout, columns []column, items []T, most int, noun, none string, cells func(T) []cell) {
 	shown, more := first(items, most)
-	rows := make([]row, 0, len(shown))
-	for _, one := range shown {
-		rows = append(rows, row{cells: cells(one)})
-	}
-	l.listRows(columns, rows, more, noun, none)
+	l.listRows(columns, evidence.Map(shown, func(one T) row { return row{cells: cells(one)} }), more, noun, none)
 }
 
 // listRows lays out a table and says how many more of a noun there are. none is the text if there are no rows.
