@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"attestry/evidence/notification"
 )
 
 // sendForm sends a form of the settings and checks that it redirects to its area.
@@ -254,6 +256,63 @@ func TestEveryAreaOfTheSettingsCanBeSeen(t *testing.T) {
 	if len(seen) < 40 {
 		t.Errorf("only %d pages were found", len(seen))
 	}
+}
+
+// cellsOf returns the first cells of the rows of all pages of an area, each page in brackets, and of the pages that the
+// links to the next page lead to.
+func (v *visitor) cellsOf(area, query string) string {
+	v.t.Helper()
+	cells := regexp.MustCompile(`<th scope="row"><bdi>([^<]*)</bdi></th>`)
+	next := regexp.MustCompile(`href="([^"]*)" rel="next"`)
+	var pages []string
+	for len(pages) < 9 {
+		got := v.open("/" + v.org + "/settings/" + area + query)
+		if got.status != http.StatusOK {
+			v.t.Fatalf("%s: status %d: %s", query, got.status, got.body)
+		}
+		var page []string
+		for _, found := range cells.FindAllSubmatch(got.body, -1) {
+			page = append(page, string(found[1]))
+		}
+		pages = append(pages, fmt.Sprint(page))
+		link := next.FindSubmatch(got.body)
+		if link == nil {
+			break
+		}
+		query = html.UnescapeString(string(link[1]))
+	}
+	return strings.Join(pages, " ")
+}
+
+func TestAllDeliveriesAndApprovalsAreOnPages(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	v := s.signedIn(adminKey)
+	var numbers []int
+	for number := 101; number > 0; number-- {
+		numbers = append(numbers, number)
+	}
+	s.putAction(http.StatusCreated, "environments", envActionBody("a", deadTarget))
+	s.storeDeliveries(notification.Delivered, numbers...)
+	want := fmt.Sprint(numbers[:50], numbers[50:100], numbers[100:])
+	for _, query := range []string{"?action_number=1", "?action_number=1&state=delivered"} {
+		if got := v.cellsOf("deliveries", query); got != want {
+			t.Errorf("%s has the deliveries %s", query, got)
+		}
+	}
+	filter := "?" + v.filledForm("deliveries?action_number=1").Encode() + "&state=failed"
+	if got := v.cellsOf("deliveries", filter); got != "[]" {
+		t.Errorf("%s has the deliveries %s", filter, got)
+	}
+	s.reportArtifact("build", "t1", "api", attestedFingerprint, firstCommit)
+	for range numbers[:51] {
+		s.approve(attestedFingerprint, "")
+	}
+	if got, want := v.cellsOf("approvals", "?flow_name=build"), fmt.Sprint(numbers[50:100], numbers[100:]); got != want {
+		t.Errorf("the approvals are %s, want %s", got, want)
+	}
+	v.wantSetting("approvals?flow_name=build&page=2", "<span>Page 2</span>")
+	v.wantSetting("approvals?flow_name=build&page=3", `rel="prev"`)
 }
 
 func TestAuditLogIsFilteredAndDownloadedAsCSV(t *testing.T) {

@@ -70,11 +70,7 @@ type bundlePage struct {
 }
 
 func (s *Site) showBundle(p *page) error {
-	query := url.Values{}
-	for name, value := range p.C.Queries() {
-		query.Set(name, value)
-	}
-	shown := bundlePage{Org: p.Org(), Audit: p.Parameter("audit"), Again: "?" + query.Encode()}
+	shown := bundlePage{Org: p.Org(), Audit: p.Parameter("audit"), Again: "?" + p.Query().Encode()}
 	if err := p.Post(request.Target("/audits/%s/%s/bundle", shown.Org, shown.Audit)+shown.Again, &shown.Package); err != nil {
 		return err
 	}

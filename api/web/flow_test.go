@@ -26,6 +26,11 @@ func TestFlowsAreListed(t *testing.T) {
 		`href="?name=check&amp;page=1"`, `href="?name=check&amp;page=3"`, "120 in all")
 }
 
+func TestOtherPagesHaveAllValuesOfTheFilter(t *testing.T) {
+	api := newFakeAPI(t, cannedAnswers{"GET /flows/acme": canned(`{"data":[` + flowAnswer("checkout") + `],"pagination":{"total":120,"page":2,"per_page":50,"page_count":3}}`)})
+	api.open(t, "/acme/flows?name=check&tag=a&tag=b&page=2").has(t, `href="?name=check&amp;page=1&amp;tag=a&amp;tag=b"`, `href="?name=check&amp;page=3&amp;tag=a&amp;tag=b"`)
+}
+
 func TestRefusalsOfSearchNamesAreShown(t *testing.T) {
 	api := newFakeAPI(t, cannedAnswers{
 		"GET /flows/acme?case_sensitive=false&page=1&per_page=50&search_by_name=%3Cscript%3Ealert": refused(http.StatusBadRequest, `{"message":"not a name","errors":{"query.search_by_name":"`+script+`"}}`),

@@ -140,10 +140,10 @@ func (f *Form) Fault(faults map[string]string) map[string]string {
 
 func isSeparator(char rune) bool { return strings.ContainsRune(".[]/ ", char) }
 
-// Choices are the fields that filter a list: the query parameters except page and per_page.
+// Choices are the fields that filter a list: the query parameters except those of pages.
 func (f *Form) Choices() []*Field {
 	return slices.DeleteFunc(slices.Clone(f.Fields), func(field *Field) bool {
-		return field.in != inQuery || field.Name == "page" || field.Name == "per_page"
+		return field.in != inQuery || slices.Contains([]string{"page", "per_page", "after"}, field.Name)
 	})
 }
 

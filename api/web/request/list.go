@@ -12,10 +12,17 @@ func (r *Request) Paged() url.Values {
 	return url.Values{"page": {strconv.Itoa(r.Number("page"))}, "per_page": {strconv.Itoa(view.RowsPerPage)}}
 }
 
+// Query is the query of the page. web.Site has answered one that cannot be parsed with an error.
+func (r *Request) Query() url.Values {
+	query, _ := url.ParseQuery(string(r.C.Request().URI().QueryString()))
+	return query
+}
+
 // Pager links to other pages of a list.
 type Pager struct {
 	// Label names the list for screen readers.
-	Label          string
+	Label string
+	// Number and Last are 0 if they are not known.
 	Number, Last   int
 	Previous, Next string // URLs, "" for none
 }
@@ -29,10 +36,7 @@ func (r *Request) Number(parameter string) int {
 // Pager returns the pager of a list whose page number is a parameter of the query. It keeps the other parameters.
 func (r *Request) Pager(parameter string, number, last int) Pager {
 	at := func(number int) string {
-		values := url.Values{}
-		for name, value := range r.C.Queries() {
-			values.Set(name, value)
-		}
+		values := r.Query()
 		values.Set(parameter, strconv.Itoa(number))
 		return "?" + values.Encode()
 	}

@@ -21,8 +21,9 @@ type areaPage struct {
 	Org, Title string
 	// Of is the object that the rows belong to, "" for the organization.
 	Of string
-	// Filter are the fields that select rows.
+	// Filter are the fields that select rows, and Names those in the path.
 	Filter  []*form.Field
+	Names   url.Values
 	Columns []string
 	Rows    []areaRow
 	Forms   []formLink
@@ -50,14 +51,14 @@ func ShowArea(r *request.Request) error {
 		return err
 	}
 	filter := p.formOf(of.List)
-	filter.Fill(url.Values{"per_page": {strconv.Itoa(view.RowsPerPage)}})
 	filter.Fill(p.query)
+	filter.Fill(url.Values{"per_page": {strconv.Itoa(view.RowsPerPage)}})
 	target, ok := filter.Target(p.Org())
 	if !ok {
 		return evidence.NewError(evidence.NotFound, "The address does not say whose they are.")
 	}
 	p.APIPath = target
-	shown := areaPage{Org: p.Org(), Title: of.Title, Columns: of.Columns, Of: filter.PathNames(), Filter: filter.Choices()}
+	shown := areaPage{Org: p.Org(), Title: of.Title, Columns: of.Columns, Of: filter.PathNames(), Filter: filter.Choices(), Names: p.fill(filter, nil)}
 	shown.Filtered = slices.ContainsFunc(shown.Filter, func(field *form.Field) bool { return field.Value() != "" })
 	if done, ok := p.API.Operation(p.C.Query("done")); ok {
 		shown.Done = done.Summary
@@ -87,9 +88,20 @@ func ShowArea(r *request.Request) error {
 
 // addRows adds a page of the rows.
 func (a *areaPage) addRows(p *page, of *area, found list) error {
-	rows := found.rows
-	if a.Pager = p.Pager("page", p.Number("page"), found.pages); found.pages == 0 {
+	rows, number := found.rows, p.Number("page")
+	switch after := found.after(); {
+	case after != "":
+		query := p.Query()
+		query.Set("after", after)
+		a.Pager = request.Pager{Label: "Pages", Next: "?" + query.Encode()}
+	case strings.Contains(p.APIPath, "after="): // the last page
+	case found.array && strings.Contains(p.APIPath, "per_page="):
+		a.Pager = p.Pager("page", number, number+len(rows)/view.RowsPerPage)
+		a.Pager.Last = 0
+	case found.pages == 0:
 		rows, a.Pager = request.Cut(p.Request, rows)
+	default:
+		a.Pager = p.Pager("page", number, found.pages)
 	}
 	forms, err := p.forms(of.RowForms...)
 	if err != nil {

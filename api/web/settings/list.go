@@ -3,8 +3,11 @@ package settings
 import (
 	"encoding/json"
 	"io"
+	"net/url"
+	"strings"
 
 	"attestry/api/jsonstream"
+	"attestry/api/server"
 )
 
 // maxMember bounds the kept members of a row, in bytes. Longer ones, such as policy files, are not shown in lists.
@@ -34,8 +37,20 @@ func (r row) decodeMember(decoder *jsonstream.Decoder, name string) error {
 
 type list struct {
 	rows []row
-	// pages is the number of pages, 0 if the answer has all rows.
+	// pages is the number of pages, 0 if the answer does not say it.
 	pages int
+	// array is set if the answer is an array.
+	array bool
+	links struct {
+		Next server.Href `json:"next"`
+	}
+}
+
+// after is the cursor of the next page, "" for none.
+func (l *list) after() string {
+	_, query, _ := strings.Cut(l.links.Next.Href, "?")
+	next, _ := url.ParseQuery(query)
+	return next.Get("after")
 }
 
 // decode reads an answer: an array, or an object with an array. An object without one is a single row.
@@ -46,7 +61,7 @@ func (l *list) decode(content io.Reader) error {
 		l.rows = append(l.rows, one)
 		return decoder.EachMember(func(name string) error { return one.decodeMember(decoder, name) })
 	}
-	if decoder.Begins('[') {
+	if l.array = decoder.Begins('['); l.array {
 		return decoder.EachElement(add)
 	}
 	isList, self := false, row{}
@@ -55,6 +70,8 @@ func (l *list) decode(content io.Reader) error {
 		case decoder.Begins('['):
 			isList = true
 			return decoder.EachElement(add)
+		case name == "_links":
+			return decoder.Decode(&l.links)
 		case name == "total_pages":
 			return decoder.Decode(&l.pages)
 		case name == "pagination":

@@ -20,11 +20,7 @@ type page struct {
 }
 
 func newPage(r *request.Request) *page {
-	query, err := url.ParseQuery(string(r.C.Request().URI().QueryString()))
-	if err != nil {
-		query = nil // web.Site has answered such a query with an error
-	}
-	return &page{r, query}
+	return &page{r, r.Query()}
 }
 
 // settingsPage lists the areas that the viewer may read.
