@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"attestry/evidence"
 )
@@ -84,10 +85,7 @@ type Schema struct {
 
 // NewSchema declares a collection whose fields are those of its indexes.
 func NewSchema(name string, indexes ...Index) *Schema {
-	var fields []string
-	for _, index := range indexes {
-		fields = append(fields, index.Fields...)
-	}
+	fields := slices.Concat(evidence.Map(indexes, func(index Index) []string { return index.Fields })...)
 	return &Schema{Name: name, Fields: Distinct(fields), Indexes: indexes}
 }
 

@@ -4,6 +4,7 @@ package audits
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"attestry/api/resource"
@@ -85,10 +86,7 @@ func (h *handlers) listAudits(ctx context.Context, in *listAuditsInput) (*server
 
 // show shows periods: one command for the names of their environments.
 func (h *handlers) show(ctx context.Context, periods []period.Period) ([]Audit, error) {
-	var ids []string
-	for i := range periods {
-		ids = append(ids, periods[i].Environments...)
-	}
+	ids := slices.Concat(evidence.Map(periods, func(p period.Period) []string { return p.Environments })...)
 	org := server.Access(ctx)
 	named, err := h.Environments.Names(ctx, org.OrgID, resource.SortUnique(ids))
 	now := evidence.Seconds(h.Clock())

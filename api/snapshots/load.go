@@ -2,6 +2,7 @@ package snapshots
 
 import (
 	"context"
+	"slices"
 
 	"attestry/api/resource"
 	"attestry/api/server"
@@ -108,10 +109,7 @@ func (h *handlers) loadMembers(ctx context.Context, loaded *loadedSnapshot) erro
 
 // unionOf returns the artifacts of each of several snapshots of a logical environment.
 func (h *handlers) unionOf(ctx context.Context, of []snapshot.Snapshot) ([][]snapshot.Artifact, error) {
-	var members []snapshot.Member
-	for i := range of {
-		members = append(members, of[i].Members...)
-	}
+	members := slices.Concat(evidence.Map(of, func(made snapshot.Snapshot) []snapshot.Member { return made.Members })...)
 	parts, err := h.Snapshots.Of(ctx, members)
 	if err != nil {
 		return nil, err

@@ -3,6 +3,8 @@ package policy
 import (
 	"cmp"
 	"slices"
+
+	"attestry/evidence"
 )
 
 // MaxSize bounds a policy file, in bytes, for the reason that template.MaxSize has.
@@ -126,10 +128,7 @@ func RequireSinceRelease(applied []Applied) bool {
 
 // ControlsOf lists the distinct controls of policies, sorted.
 func ControlsOf(applied []Applied) []string {
-	var controls []string
-	for _, one := range applied {
-		controls = append(controls, one.Policy.Controls()...)
-	}
+	controls := slices.Concat(evidence.Map(applied, func(one Applied) []string { return one.Policy.Controls() })...)
 	slices.Sort(controls)
 	return slices.Compact(controls)
 }

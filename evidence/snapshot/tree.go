@@ -125,11 +125,8 @@ func isSameList[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 
 
 // NewChangeTree makes the tree of changes, which must be sorted by fingerprint.
 func NewChangeTree(changes []Change) Tree {
-	var leaves []Chunk
-	for _, part := range cut(changes, 1, func(c *Change) (string, int) { return c.Fingerprint, c.size() }) {
-		leaves = append(leaves, Chunk{Changes: part})
-	}
-	return newTree(leaves, nil)
+	parts := cut(changes, 1, func(c *Change) (string, int) { return c.Fingerprint, c.size() })
+	return newTree(evidence.Map(parts, func(part []Change) Chunk { return Chunk{Changes: part} }), nil)
 }
 
 // newTree builds a tree over its leaves. ids are those of reused leaves, by index; the others are encoded.
@@ -234,13 +231,8 @@ func (t *Tree) Compare(root string, fetch Fetch) (Difference, error) {
 		}
 	}
 	rest := t.without(shared)
-	var after []Artifact
-	for _, chunk := range rest {
-		after = append(after, chunk.Artifacts...)
-	}
 	sortByFingerprint(before)
-	sortByFingerprint(after)
-	return Difference{Before: before, After: after, Chunks: rest, Superseded: superseded}, nil
+	return Difference{Before: before, After: artifactsOf(rest), Chunks: rest, Superseded: superseded}, nil
 }
 
 // Fetch returns chunks of the tree, as a Fetch function does.
@@ -257,9 +249,11 @@ func (t *Tree) Fetch(ids []string) ([]Chunk, error) {
 }
 
 // Artifacts are those of the tree, sorted by fingerprint.
-func (t *Tree) Artifacts() []Artifact {
+func (t *Tree) Artifacts() []Artifact { return artifactsOf(t.Chunks) }
+
+func artifactsOf(chunks map[string]Chunk) []Artifact {
 	var artifacts []Artifact
-	for _, chunk := range t.Chunks {
+	for _, chunk := range chunks {
 		artifacts = append(artifacts, chunk.Artifacts...)
 	}
 	sortByFingerprint(artifacts)

@@ -91,10 +91,7 @@ func (e *Environments) Names(ctx context.Context, org string, ids []string) (map
 // ReplaceArchivedMembers replaces archived members of logical environments by the physical environments that now have
 // their names, and sets the active members. It stores nothing: one command, and one more if a member is archived.
 func (e *Environments) ReplaceArchivedMembers(ctx context.Context, org string, environments []evidence.Environment) error {
-	var ids []string
-	for i := range environments {
-		ids = append(ids, environments[i].Included...)
-	}
+	ids := slices.Concat(evidence.Map(environments, func(one evidence.Environment) []string { return one.Included })...)
 	members, err := e.Collection.GetMany(ctx, storage.Distinct(ids))
 	if err != nil {
 		return err

@@ -15,10 +15,7 @@ type Attested map[evidence.Subject][]evidence.SlotEntry
 
 // Of returns the attestations of a record, by fingerprint and by name, in the order of time.
 func (a Attested) Of(record *evidence.ArtifactRecord) []evidence.SlotEntry {
-	var entries []evidence.SlotEntry
-	for _, of := range record.Subjects() {
-		entries = append(entries, a[of]...)
-	}
+	entries := slices.Concat(evidence.Map(record.Subjects(), func(of evidence.Subject) []evidence.SlotEntry { return a[of] })...)
 	slices.SortFunc(entries, func(x, y evidence.SlotEntry) int { return evidence.CompareEntries(x.Entry, y.Entry) })
 	return entries
 }
