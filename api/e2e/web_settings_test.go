@@ -200,10 +200,11 @@ func TestSettingsShowWhatARoleAllows(t *testing.T) {
 		t.Errorf("the reader sees %s", listed)
 	}
 	reader.wantPage(http.StatusForbidden, "/"+s.org+"/settings/keys?name=robot", "permission")
-	for _, path := range []string{"environments/create_env", "environments/delete_member", "nowhere", "nowhere/create_env", "approvals", "environments/list_envs"} {
+	for _, path := range []string{"environments/delete_member", "nowhere", "nowhere/create_env", "approvals", "environments/list_envs"} {
 		reader.wantPage(http.StatusNotFound, "/"+s.org+"/settings/"+path, "Settings")
 	}
-	if got := reader.post("/"+s.org+"/settings/environments/create_env", url.Values{"name": {"mine"}, "type": {"K8S"}, "description": {""}}); got.status != http.StatusNotFound {
+	reader.wantPage(http.StatusForbidden, "/"+s.org+"/settings/environments/create_env", "permission")
+	if got := reader.post("/"+s.org+"/settings/environments/create_env", url.Values{"name": {"mine"}, "type": {"K8S"}, "description": {""}}); got.status != http.StatusForbidden {
 		t.Errorf("a form that a reader may not send is answered %d", got.status)
 	}
 	stranger := s.signedIn(strangerKey)

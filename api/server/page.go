@@ -111,9 +111,9 @@ func (s *Server) Operation(id string) (found Operation, ok bool) {
 	return found, ok
 }
 
-// Allows reports whether a principal with this access may call the operation.
-func (o *Operation) Allows(principal evidence.Principal, org evidence.OrgAccess) bool {
-	return o.rule().Check(principal, org) == nil
+// Check returns an error if a principal with this access may not call the operation.
+func (o *Operation) Check(principal evidence.Principal, org evidence.OrgAccess) error {
+	return o.rule().Check(principal, org)
 }
 
 // Resolve returns the schema that another one refers to.

@@ -36,14 +36,18 @@ func (p *page) newForm() (*formPage, error) {
 		return nil, err
 	}
 	id := p.Parameter("operation")
-	operations, err := p.allowed(id)
+	operation, ok := p.API.Operation(id)
+	if !ok || !slices.Contains(slices.Concat(of.Forms, of.RowForms), id) {
+		return nil, evidence.NewError(evidence.NotFound, "There is no such form.")
+	}
+	access, err := p.Members.Access(p.C.UserContext(), p.Viewer, p.Org())
+	if err == nil {
+		err = operation.Check(p.Viewer, access)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if len(operations) == 0 || !slices.Contains(slices.Concat(of.Forms, of.RowForms), id) {
-		return nil, evidence.NewError(evidence.NotFound, "There is no such form, or your role does not suffice for it.")
-	}
-	shown := &formPage{Org: p.Org(), Area: of.Title, Form: form.New(operations[0]), Back: p.address(of.Name, p.fill(p.formOf(of.List), nil))}
+	shown := &formPage{Org: p.Org(), Area: of.Title, Form: form.New(operation), Back: p.address(of.Name, p.fill(p.formOf(of.List), nil))}
 	shown.Form.Fill(p.query)
 	return shown, nil
 }

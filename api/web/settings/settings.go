@@ -39,7 +39,7 @@ func (p *page) allowed(ids ...string) ([]server.Operation, error) {
 	}
 	var operations []server.Operation
 	for _, id := range ids {
-		if operation, ok := p.API.Operation(id); ok && operation.Allows(p.Viewer, access) {
+		if operation, ok := p.API.Operation(id); ok && operation.Check(p.Viewer, access) == nil {
 			operations = append(operations, operation)
 		}
 	}
