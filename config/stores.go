@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"net/url"
 	"path"
@@ -61,10 +62,7 @@ func (d *Database) readMongoDB(address, rest string) error {
 	if strings.ContainsAny(name, "/\\. \"$%") || len(name) > 63 {
 		return errors.New("does not end in the name of a database; is the password percent-encoded?")
 	}
-	if name == "" {
-		name = defaultDatabase
-	}
-	*d = Database{Engine: MongoDB, URI: evidence.Secret(address), Name: name}
+	*d = Database{Engine: MongoDB, URI: evidence.Secret(address), Name: cmp.Or(name, defaultDatabase)}
 	return nil
 }
 

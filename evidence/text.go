@@ -63,12 +63,3 @@ func Shorten(text string, most int) string {
 	}
 	return text[:most] + "…"
 }
-
-// Map returns the converted elements, in their order.
-func Map[E, T any](elements []E, convert func(E) T) []T {
-	converted := make([]T, 0, len(elements))
-	for _, element := range elements {
-		converted = append(converted, convert(element))
-	}
-	return converted
-}

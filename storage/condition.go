@@ -23,12 +23,7 @@ func NewFilter(conditions []Condition) (Filter, error) {
 		tests = append(tests, func(fields map[string]any) bool { return test(fields[condition.Field]) })
 	}
 	return func(fields map[string]any) bool {
-		for _, test := range tests {
-			if !test(fields) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(tests, func(test Filter) bool { return !test(fields) })
 	}, nil
 }
 

@@ -107,12 +107,7 @@ type Index struct {
 
 // IndexNamed returns the index of that name.
 func (s *Schema) IndexNamed(name string) (Index, bool) {
-	for _, index := range s.Indexes {
-		if index.Name == name {
-			return index, true
-		}
-	}
-	return Index{}, false
+	return evidence.First(s.Indexes, func(index Index) bool { return index.Name == name })
 }
 
 // Query is a query of one declared index. Entries come in the order of the index's fields after Equal, then of id;

@@ -78,10 +78,14 @@ func (h *handlers) getLiveArtifacts(ctx context.Context, in *resource.GetRepoInp
 // loadLiveRepo returns the repository of a request. Other than for operations on a repository, the newest one of an
 // ambiguous name is taken (docs/semantics.md 17.4).
 func (h *handlers) loadLiveRepo(ctx context.Context, in *resource.GetRepoInput) (evidence.Repo, error) {
-	if in.ID == "" && in.Provider == "" {
-		return h.LoadNewestRepo(ctx, in.Name)
+	if in.ID != "" || in.Provider != "" {
+		return h.LoadRepoOf(ctx, in)
 	}
-	return h.LoadRepoOf(ctx, in)
+	repos, err := h.Repos.Named(ctx, server.Access(ctx).OrgID, in.Name)
+	if err != nil || len(repos) == 0 {
+		return evidence.Repo{}, cmp.Or(err, resource.RepoNotFound(in.Name))
+	}
+	return resource.NewestRepo(repos), nil
 }
 
 type runningKey struct{ environment, fingerprint string }

@@ -357,22 +357,11 @@ func PickRepo(repos []evidence.Repo, name, provider string) (evidence.Repo, erro
 		return evidence.Repo{}, evidence.Errorf(evidence.Invalid,
 			"Multiple repos named '%s' exist (%s). Specify the 'provider'", name, strings.Join(slices.Sorted(maps.Keys(providers)), ", "))
 	}
-	return newest(repos), nil
+	return NewestRepo(repos), nil
 }
 
-// LoadNewestRepo returns the newest of the repositories of a name, or an evidence.NotFound error: one command.
-func (b *Base) LoadNewestRepo(ctx context.Context, name string) (evidence.Repo, error) {
-	repos, err := b.Repos.Named(ctx, server.Access(ctx).OrgID, name)
-	switch {
-	case err != nil:
-		return evidence.Repo{}, err
-	case len(repos) == 0:
-		return evidence.Repo{}, RepoNotFound(name)
-	}
-	return newest(repos), nil
-}
-
-func newest(repos []evidence.Repo) evidence.Repo {
+// NewestRepo returns the newest of at least one repository.
+func NewestRepo(repos []evidence.Repo) evidence.Repo {
 	return slices.MaxFunc(repos, func(a, b evidence.Repo) int {
 		return cmp.Or(cmp.Compare(a.CreatedAt, b.CreatedAt), cmp.Compare(a.ID, b.ID))
 	})

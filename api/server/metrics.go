@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
@@ -55,9 +56,6 @@ func registerBudget(registerer prometheus.Registerer, budget *memory.Budget) {
 func (m *metrics) requestFinished(r *Request, status int, took time.Duration) {
 	m.inFlight.Dec()
 	// Requests without an operation share one label, so that clients cannot make series at will.
-	route := r.route
-	if route == "" {
-		route = "none"
-	}
+	route := cmp.Or(r.route, "none")
 	m.duration.WithLabelValues(r.method, route, strconv.Itoa(status)).Observe(took.Seconds())
 }

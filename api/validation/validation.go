@@ -37,9 +37,7 @@ type Findings map[string]string
 
 // Add adds a finding on the input at a location; "" is the whole body. The first finding at a location counts.
 func (f Findings) Add(at, text string, input any) {
-	if at == "" {
-		at = "body"
-	}
+	at = cmp.Or(at, "body")
 	if _, taken := f[at]; taken || len(f) >= MaxFindings {
 		return
 	}

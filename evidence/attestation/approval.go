@@ -1,6 +1,7 @@
 package attestation
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -26,9 +27,7 @@ func Approved(a *evidence.Attestation, commit string) (approvers int, lack strin
 	for i := range found {
 		count, fault := found[i].approved(commit)
 		approvers = max(approvers, count)
-		if lack == "" {
-			lack = fault
-		}
+		lack = cmp.Or(lack, fault)
 	}
 	if approvers > 0 {
 		return approvers, ""

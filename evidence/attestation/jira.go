@@ -1,6 +1,9 @@
 package attestation
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // JiraItem is one issue that a commit or branch refers to.
 type JiraItem struct {
@@ -11,18 +14,15 @@ type JiraItem struct {
 	IssueFields map[string]json.RawMessage `json:"issue_fields,omitempty"`
 }
 
-type jiraRule []struct {
+type jiraReference struct {
 	Exists bool `json:"issue_exists"`
 }
 
+type jiraRule []jiraReference
+
 // Compliant reports whether there are issues and all of them exist.
 func (r *jiraRule) Compliant() bool {
-	for _, item := range *r {
-		if !item.Exists {
-			return false
-		}
-	}
-	return len(*r) > 0
+	return len(*r) > 0 && !slices.ContainsFunc(*r, func(item jiraReference) bool { return !item.Exists })
 }
 
 func summarizeJira(items []JiraItem) []string {

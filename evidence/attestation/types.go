@@ -87,11 +87,7 @@ func TypeOf(recorded string) (Type, bool) {
 
 // Names returns the names of all built-in types.
 func Names() []string {
-	names := make([]string, 0, len(Types))
-	for i := range Types {
-		names = append(names, Types[i].Name)
-	}
-	return names
+	return evidence.Map(Types, func(one Type) string { return one.Name })
 }
 
 const (

@@ -121,12 +121,7 @@ func (a *Action) DistinctTargets() []Target {
 
 // Target returns the target of an id.
 func (a *Action) Target(id string) (Target, bool) {
-	for _, target := range a.Targets {
-		if target.ID() == id {
-			return target, true
-		}
-	}
-	return Target{}, false
+	return evidence.First(a.Targets, func(target Target) bool { return target.ID() == id })
 }
 
 // TargetsNotIn are the distinct targets that another version of the action lacks.

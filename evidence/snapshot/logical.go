@@ -27,12 +27,7 @@ type Cause struct {
 
 // Member returns the entry of a member of a logical snapshot, or false.
 func (s *Snapshot) Member(environment string) (Member, bool) {
-	for _, member := range s.Members {
-		if member.Environment == environment {
-			return member, true
-		}
-	}
-	return Member{}, false
+	return evidence.First(s.Members, func(member Member) bool { return member.Environment == environment })
 }
 
 // HasMembers reports whether a logical snapshot has exactly these members, given by distinct ids in any order.

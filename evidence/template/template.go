@@ -45,12 +45,7 @@ func (a Attestation) FourEyes() bool { return a.Independent != nil || a.Separate
 
 // Artifact returns the required artifact of a name.
 func (t *Template) Artifact(name string) (Artifact, bool) {
-	for _, artifact := range t.Trail.Artifacts {
-		if artifact.Name == name {
-			return artifact, true
-		}
-	}
-	return Artifact{}, false
+	return evidence.First(t.Trail.Artifacts, func(artifact Artifact) bool { return artifact.Name == name })
 }
 
 // FourEyes reports whether a required attestation has FourEyes.

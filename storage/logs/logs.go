@@ -317,12 +317,7 @@ func (l *Logs) readPart(ctx context.Context, org, path string) ([]byte, error) {
 }
 
 func (l *Logs) readObject(ctx context.Context, key string) ([]byte, error) {
-	reader, err := l.objects.Get(ctx, key, 0, -1)
-	if err != nil {
-		return nil, err
-	}
-	defer reader.Close()
-	return io.ReadAll(reader)
+	return storage.ReadObject(ctx, l.objects, key, "a part of a log", func(cause error) error { return cause })
 }
 
 func uncompressed(content []byte) ([]byte, error) {
