@@ -237,12 +237,12 @@ func TestAuditLogEscapesFormulas(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("prod", evidence.Docker)
-	for i, name := range []string{"=cmd()", "@SUM(A1)", "+1", "-1", "plain, \"quoted\"\nand broken"} {
+	for i, name := range []string{"=cmd()", "@SUM(A1)", "+1", "-1+1", "plain, \"quoted\"\nand broken"} {
 		body := fmt.Appendf(nil, `{"artifacts":[{"digests":{%q:"%064x"},"creationTimestamp":1789000000}]}`, name, i+1)
 		s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/prod/report/docker", body)
 	}
 	s.wantAuditLog("prod", "?event_types=started", "'=cmd() started-unknown #1", "'@SUM(A1) started-unknown #2", "'+1 started-unknown #3",
-		"'-1 started-unknown #4", "plain, \"quoted\"\nand broken started-unknown #5")
+		"'-1+1 started-unknown #4", "plain, \"quoted\"\nand broken started-unknown #5")
 }
 
 // TestLongAuditLogIsComplete reads more events than the store returns in a page.
