@@ -708,35 +708,3 @@ func TestReaderIsServedWhenASnapshotOfAMemberIsLost(t *testing.T) {
 	one.read(t, all)
 	one.assertFinished(t, all, 1)
 }
-
-// TestLogicalEnvironmentWrittenByAnOldVersionIsFoundAgain drops the fields by which workers find a logical environment,
-// like a version that does not know them.
-func TestLogicalEnvironmentWrittenByAnOldVersionIsFoundAgain(t *testing.T) {
-	one := newScene(t, nil)
-	all := one.unite(t, one.env)
-	one.accept(t, running("a"))
-	one.drain(t)
-	old := one.another(t, func(docs storage.Documents) storage.Documents { return &forgetful{docs} })
-	if err := old.store.Environments.SetTags(t.Context(), all, map[string]string{"a": "b"}, nil, 1); err != nil {
-		t.Fatal(err)
-	}
-	one.accept(t, running("b"))
-	one.drain(t)
-	one.read(t, all)
-	one.accept(t, running("c"))
-	one.drain(t)
-	if united := one.assertUnited(t, all); len(united) != 3 {
-		t.Errorf("%d snapshots, want 3", len(united))
-	}
-}
-
-// forgetful is an engine that drops the fields of logical environments.
-type forgetful struct{ storage.Documents }
-
-func (f *forgetful) Write(ctx context.Context, writes ...storage.Write) error {
-	for _, write := range writes {
-		delete(write.Record.Fields, "logical")
-		delete(write.Record.Fields, "included")
-	}
-	return f.Documents.Write(ctx, writes...)
-}
