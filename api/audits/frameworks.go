@@ -59,8 +59,7 @@ func (h *handlers) loadFramework(ctx context.Context, name string, version int) 
 	return found, resource.NotFound(err, "Framework named '%s' does not exist for organization '%s'", name, org.OrgName)
 }
 
-// putFramework stores the next version of a framework. Its controls must exist and not be archived, except those that the
-// latest version names: they may have been archived since.
+// putFramework stores the next version of a framework. It checks the controls that the latest version does not name.
 func (h *handlers) putFramework(ctx context.Context, in *FrameworkPath, body *resource.FilePutInput) (*server.Answer[resource.FileVersion], error) {
 	org := server.Access(ctx)
 	parsed, err := framework.Parse([]byte(body.Content))
@@ -71,11 +70,8 @@ func (h *handlers) putFramework(ctx context.Context, in *FrameworkPath, body *re
 	if storage.IgnoreMissing(err) != nil {
 		return nil, err
 	}
-	added := parsed.Controls()
-	if known, err := framework.Parse(latest.Content); err == nil {
-		added = slices.DeleteFunc(added, func(one string) bool { return slices.Contains(known.Controls(), one) })
-	}
-	if err := h.CheckControls(ctx, "content", added); err != nil {
+	known, _ := framework.Parse(latest.Content) // without controls if there is none
+	if err := h.CheckControls(ctx, "content", parsed.Controls(), known.Controls()); err != nil {
 		return nil, err
 	}
 	stored, err := h.Frameworks.Put(ctx, governance.Framework{File: governance.File{

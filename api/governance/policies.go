@@ -134,8 +134,7 @@ func policyFileRequired() error {
 	return evidence.FieldError(policyField, "Field required [input: None]")
 }
 
-// checkPolicy parses a file of the named policy. Its controls must exist and not be archived, except those that the
-// latest version of the policy names: they may have been archived since.
+// checkPolicy parses a file of the named policy, and checks the controls that its latest version does not name.
 func (h *handlers) checkPolicy(ctx context.Context, name string, content []byte) (*policy.Policy, error) {
 	parsed, err := policy.Parse(content)
 	if err != nil {
@@ -148,8 +147,7 @@ func (h *handlers) checkPolicy(ctx context.Context, name string, content []byte)
 	if err != nil {
 		return nil, err
 	}
-	added := slices.DeleteFunc(parsed.Controls(), func(one string) bool { return slices.Contains(stored[name].Controls, one) })
-	return &parsed, h.CheckControls(ctx, policyField, added)
+	return &parsed, h.CheckControls(ctx, policyField, parsed.Controls(), stored[name].Controls)
 }
 
 func (h *handlers) getPolicy(ctx context.Context, in *PolicyPath) (*server.StatusAnswer[PolicyResponse], error) {

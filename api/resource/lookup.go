@@ -299,9 +299,11 @@ func FileFault(field string, err error) error {
 	return err
 }
 
-// CheckControls returns an error of the field if one of the named controls does not exist or is archived.
-func (b *Base) CheckControls(ctx context.Context, field string, named []string) error {
+// CheckControls returns an error of the field if one of the controls that a file names does not exist or is archived. It
+// does not check those that the stored version of the file names, as they may have been archived since.
+func (b *Base) CheckControls(ctx context.Context, field string, named, stored []string) error {
 	org := server.Access(ctx)
+	named = slices.DeleteFunc(named, func(one string) bool { return slices.Contains(stored, one) })
 	known, err := b.Controls.GetMany(ctx, org.OrgID, named)
 	if err != nil {
 		return err
