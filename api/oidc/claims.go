@@ -52,19 +52,11 @@ func (v *Verifier) verifyToken(ctx context.Context, token string, parsed parsedT
 	if signature.err != nil {
 		return verifiedToken{}, signature.err
 	}
-	signed := verifiedToken{subject: subjectOf(signature.payload)}
-	var expired *openid.TokenExpiredError
-	switch {
-	case errors.As(err, &expired):
-		return signed, refusal("the token has expired, or has no claim exp")
-	case err != nil: // not logged, as its text may repeat claims
-		return signed, refusal("the token is not valid yet, or a registered claim has a wrong type")
-	}
-	if err := checkClaims(checked, v.clock()); err != nil {
-		return signed, err
+	if err := checkClaims(checked, err, v.clock()); err != nil {
+		return verifiedToken{subject: subjectOf(signature.payload)}, err
 	}
 	claims, err := flatten(signature.payload)
-	return verifiedToken{subject: signed.subject, audience: checked.Audience, claims: claims}, err
+	return verifiedToken{subject: checked.Subject, audience: checked.Audience, claims: claims}, err
 }
 
 // signature is the openid.KeySet for one token. It keeps the error, as go-oidc returns only its text.
@@ -82,9 +74,14 @@ func (s *signature) VerifySignature(ctx context.Context, _ string) ([]byte, erro
 	return s.payload, s.err
 }
 
-// checkClaims makes the checks that go-oidc does not make.
-func checkClaims(token *openid.IDToken, now time.Time) error {
+// checkClaims makes the checks that go-oidc does not make, unless those of go-oidc have failed with err.
+func checkClaims(token *openid.IDToken, err error, now time.Time) error {
+	var expired *openid.TokenExpiredError
 	switch {
+	case errors.As(err, &expired):
+		return refusal("the token has expired, or has no claim exp")
+	case err != nil: // not logged, as its text may repeat claims
+		return refusal("the token is not valid yet, or a registered claim has a wrong type")
 	case !now.Before(token.Expiry):
 		return refusal("the token has expired")
 	case token.Expiry.Unix() > evidence.MaxKeyExpiry:
