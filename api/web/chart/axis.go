@@ -1,14 +1,20 @@
 package chart
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // maxTicks limits the ticks of an axis, so that their labels do not overlap on a phone.
 const maxTicks = 6
 
 // steps are the distances of ticks in minutes. Longer distances are multiples of the last one by powers of two.
-var steps = []time.Duration{1, 5, 15, 60, 180, 360, 720, 1440, 2880, 10080}
+var steps = []float64{1, 5, 15, 60, 180, 360, 720, 1440, 2880, 10080}
 
-// Axis is a period, in Unix seconds. It is shorter than the 292 years of a time.Duration.
+// monday is the first day of year 1, in Unix seconds. Ticks are whole steps after it, so that weeks begin on Mondays.
+var monday = float64(time.Time{}.Unix())
+
+// Axis is a period, in Unix seconds.
 type Axis struct{ From, To float64 }
 
 // Tick is a time that is marked on an axis.
@@ -33,16 +39,16 @@ func (a Axis) Share(from, to float64) float64 {
 
 // Ticks are round times in UTC. Midnights are labelled with the date.
 func (a Axis) Ticks() (ticks []Tick) {
-	step := time.Minute
-	for i := 1; a.To-a.From > step.Seconds()*maxTicks; i++ {
-		step = max(2*step, steps[min(i, len(steps)-1)]*time.Minute)
+	step := steps[0] * 60
+	for i := 1; a.To-a.From > step*maxTicks; i++ {
+		step = max(2*step, steps[min(i, len(steps)-1)]*60)
 	}
-	for at := time.Unix(int64(a.From), 0).UTC().Truncate(step).Add(step); float64(at.Unix()) < a.To; at = at.Add(step) {
-		layout := "15:04"
-		if at.Equal(at.Truncate(24 * time.Hour)) {
+	for at := monday + (math.Floor((a.From-monday)/step)+1)*step; at < a.To; at += step {
+		when, layout := time.Unix(int64(at), 0).UTC(), "15:04"
+		if when.Equal(when.Truncate(24 * time.Hour)) {
 			layout = "2 Jan"
 		}
-		ticks = append(ticks, Tick{float64(at.Unix()), at.Format(layout)})
+		ticks = append(ticks, Tick{at, when.Format(layout)})
 	}
 	return ticks
 }

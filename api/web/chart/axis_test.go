@@ -37,3 +37,11 @@ func TestTimesOutsideAnAxisAreAtItsEnds(t *testing.T) {
 		}
 	}
 }
+
+func TestAxisOfAnyLengthHasFewTicks(t *testing.T) {
+	for _, axis := range []Axis{{From: -6e10, To: 2e11}, {From: 0, To: 1e15}} {
+		if ticks := axis.Ticks(); len(ticks) < 2 || len(ticks) > maxTicks {
+			t.Errorf("%v has %d ticks", axis, len(ticks))
+		}
+	}
+}
