@@ -94,7 +94,7 @@ func (a *areaPage) addRows(p *page, of *area, found list) error {
 		query := p.Query()
 		query.Set("after", after)
 		a.Pager = request.Pager{Label: "Pages", Next: "?" + query.Encode()}
-	case strings.Contains(p.APIPath, "after="): // the last page
+	case p.query.Get("after") != "": // the last page
 	case found.array && strings.Contains(p.APIPath, "per_page="):
 		a.Pager = p.Pager("page", number, number+len(rows)/view.RowsPerPage)
 		a.Pager.Last = 0

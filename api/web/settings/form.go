@@ -132,11 +132,13 @@ func Send(r *request.Request) error {
 
 // send sends a form, in which what was stored keeps its line breaks.
 func (p *page) send(filled *form.Form, emptied []string) (answer []byte, err error) {
-	stored, err := p.stored(filled)
-	if err != nil {
-		return nil, err
+	if slices.ContainsFunc(filled.Fields, func(field *form.Field) bool { return strings.Contains(field.Value(), "\n") }) {
+		stored, err := p.stored(filled)
+		if err != nil {
+			return nil, err
+		}
+		filled.Restore(stored)
 	}
-	filled.Restore(stored)
 	query, err := filled.Query(p.Org(), emptied)
 	if err != nil {
 		return nil, err

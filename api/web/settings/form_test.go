@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -16,44 +17,77 @@ import (
 	"attestry/api/web/request"
 )
 
-// refusingAPI answers all queries with an error of this status.
+// refusingAPI answers all queries with an error of this status, and keeps their methods.
 type refusingAPI struct {
 	request.API
 	status int
+	asked  []string
 }
 
-func (a refusingAPI) Ask(*fiber.Ctx, server.PageQuery) *server.PageAnswer {
+func (a *refusingAPI) Ask(_ *fiber.Ctx, query server.PageQuery) *server.PageAnswer {
+	a.asked = append(a.asked, query.Method)
 	var response fasthttp.Response
 	response.SetStatusCode(a.status)
 	response.SetBodyString(`{"message":"no"}`)
 	return &server.PageAnswer{Response: &response}
 }
 
-func TestOnlySomeRefusalsMeanThatNothingIsStored(t *testing.T) {
-	changed := form.New(server.Operation{
-		Route: server.Route{Method: http.MethodPatch, Path: "/things/{thing}"}, Parameters: []*huma.Param{{Name: "thing", In: "path", Schema: &huma.Schema{Type: huma.TypeString}}},
-		Body: &huma.RequestBody{Content: map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Type: huma.TypeObject}}}},
+// open opens a page of an API.
+func (a *refusingAPI) open(t *testing.T, show func(p *page)) {
+	t.Helper()
+	app := fiber.New()
+	app.Get("/:org", func(c *fiber.Ctx) error {
+		show(&page{Request: &request.Request{C: c, API: a}})
+		return nil
 	})
-	changed.Fill(url.Values{"thing": {"a"}})
+	answer, err := app.Test(httptest.NewRequest(http.MethodGet, "/acme", nil))
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Errorf("%v, %v", answer, err)
+	}
+}
+
+// changeOf is a form that changes the note of a thing.
+func changeOf(note string) *form.Form {
+	text := &huma.Schema{Type: huma.TypeString}
+	changed := form.New(server.Operation{
+		Route: server.Route{Method: http.MethodPatch, Path: "/things/{thing}"}, Parameters: []*huma.Param{{Name: "thing", In: "path", Schema: text}},
+		Body: &huma.RequestBody{Content: map[string]*huma.MediaType{"application/json": {
+			Schema: &huma.Schema{Type: huma.TypeObject, Properties: map[string]*huma.Schema{"note": text}},
+		}}},
+	})
+	changed.Fill(url.Values{"thing": {"a"}, "note": {note}})
+	return changed
+}
+
+func TestStoredIsReadForTextsWithLineBreaksAlone(t *testing.T) {
+	for note, want := range map[string]string{"a line": "PATCH", "two\r\nlines": "GET PATCH"} {
+		t.Run(want, func(t *testing.T) {
+			api := &refusingAPI{status: http.StatusNotFound}
+			api.open(t, func(p *page) {
+				if _, err := p.send(changeOf(note), nil); !request.IsRefused(err, http.StatusNotFound) {
+					t.Errorf("got %v", err)
+				}
+			})
+			if got := strings.Join(api.asked, " "); got != want {
+				t.Errorf("it asks %s", got)
+			}
+		})
+	}
+}
+
+func TestOnlySomeRefusalsMeanThatNothingIsStored(t *testing.T) {
 	for status, isError := range map[int]bool{
 		http.StatusForbidden: false, http.StatusNotFound: false, http.StatusMethodNotAllowed: false,
 		http.StatusTooManyRequests: true, http.StatusInternalServerError: true, http.StatusServiceUnavailable: true,
 	} {
 		t.Run(http.StatusText(status), func(t *testing.T) {
-			app := fiber.New()
-			app.Get("/:org", func(c *fiber.Ctx) error {
-				p := &page{Request: &request.Request{C: c, API: refusingAPI{status: status}}}
-				answer, err := p.stored(changed)
+			(&refusingAPI{status: status}).open(t, func(p *page) {
+				answer, err := p.stored(changeOf(""))
 				_, refused := errors.AsType[*request.Refusal](err)
 				if answer != nil || refused != isError || err != nil && !isError {
 					t.Errorf("stored is %v, %v", answer, err)
 				}
-				return nil
 			})
-			answer, err := app.Test(httptest.NewRequest(http.MethodGet, "/acme", nil))
-			if err != nil || answer.StatusCode != http.StatusOK {
-				t.Errorf("%v, %v", answer, err)
-			}
 		})
 	}
 }
