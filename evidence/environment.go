@@ -48,17 +48,22 @@ type Environment struct {
 	CreatedAt      float64 `json:"created_at"`
 	CreatedBy      string  `json:"created_by"`
 	LastModifiedAt float64 `json:"last_modified_at"`
-	// Former are the names that it had, also those that other environments have taken since. Earlier versions kept none.
+	// Former are the newest maxFormer names that it had, also those that other environments have taken since. Earlier
+	// versions kept none.
 	Former []string `json:"former_names,omitempty"`
 }
 
 // Logical reports whether the environment unites others.
 func (e *Environment) Logical() bool { return e.Type == LogicalType }
 
+// maxFormer bounds the names that are kept of an environment, which is read for most requests.
+const maxFormer = 100
+
 // Rename renames an environment at a moment in Unix seconds.
 func (e *Environment) Rename(name string, at float64) {
 	if !slices.Contains(e.Former, e.Name) {
 		e.Former = append(e.Former, e.Name)
+		e.Former = e.Former[max(0, len(e.Former)-maxFormer):]
 	}
 	e.Name, e.LastModifiedAt = name, max(e.LastModifiedAt, at)
 }

@@ -133,3 +133,19 @@ func TestChangesOfAdmissionSettingsAreListed(t *testing.T) {
 		})
 	}
 }
+
+func TestRenamedEnvironmentKeepsItsNewestNamesOnce(t *testing.T) {
+	environment := evidence.Environment{Name: "a"}
+	for _, name := range []string{"b", "a", "c"} {
+		environment.Rename(name, 1)
+	}
+	if got := environment.Names(); !slices.Equal(got, []string{"a", "b", "c"}) {
+		t.Errorf("got %q", got)
+	}
+	for i := range 101 {
+		environment.Rename(fmt.Sprint(i), 1)
+	}
+	if got := environment.Names(); len(got) != 101 || got[0] != "0" || got[100] != "100" {
+		t.Errorf("%d names from %s to %s", len(got), got[0], got[len(got)-1])
+	}
+}
