@@ -1,8 +1,10 @@
 package pipelines
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"attestry/evidence"
 	"attestry/storage"
@@ -21,11 +23,8 @@ func (f *Flows) Resolve(ctx context.Context, org, name string) (names.Entry, err
 		return entry, err
 	}
 	archived, findErr := f.archived(ctx, org, name)
-	switch {
-	case findErr != nil:
-		return entry, findErr
-	case len(archived) == 0:
-		return entry, err
+	if findErr != nil || len(archived) == 0 {
+		return entry, cmp.Or(findErr, err)
 	}
 	return archived[0], nil
 }
@@ -41,19 +40,15 @@ func (f *Flows) ResolveMany(ctx context.Context, org string, all []string) ([]na
 	return append(active, archived...), err
 }
 
-// archived returns the archived flows of names.
+// archived returns the archived flows of names, of no more than the first storage.MaxMany of their form.
 func (f *Flows) archived(ctx context.Context, org string, all ...string) ([]names.Entry, error) {
-	var wanted storage.In
-	for _, name := range all {
-		if evidence.IsArchivedFlowName(name) {
-			wanted = append(wanted, name)
-		}
-	}
+	wanted := slices.DeleteFunc(slices.Clone(all), func(name string) bool { return !evidence.IsArchivedFlowName(name) })
 	if len(wanted) == 0 {
 		return nil, nil
 	}
+	wanted = wanted[:min(len(wanted), storage.MaxMany)]
 	found, err := storage.FindAll(ctx, f.Collection, storage.Query{
-		Index: archivedIndex.Name, Equal: []any{org, wanted}, Limit: storage.Unlimited,
+		Index: archivedIndex.Name, Equal: []any{org, storage.OneOrSet(wanted)}, Limit: storage.Unlimited,
 	})
 	return evidence.Map(found, func(flow evidence.Flow) names.Entry {
 		return names.Entry{Org: org, Name: flow.Name, ID: flow.ID}

@@ -274,3 +274,14 @@ func TestArchivedFlowsAreResolvedByTheNamesThatNoOtherFlowCanHave(t *testing.T) 
 		}
 	}
 }
+
+func TestNamesOfManyArchivedFlowsAreResolvedWithoutAnError(t *testing.T) {
+	s := apptest.NewFixture(t)
+	var all []string
+	for i := range storage.MaxMany + 1 {
+		all = append(all, evidence.ArchivedFlowName("f", float64(i)))
+	}
+	if refs, err := s.Flows.ResolveMany(t.Context(), "acme", all); err != nil || len(refs) != 0 {
+		t.Errorf("%d flows, %v", len(refs), err)
+	}
+}
