@@ -20,7 +20,9 @@ func (s *Sweeper) lapse(ctx context.Context) error {
 	var failures []error
 	var requested []job.Ref
 	for _, one := range expired {
-		if err := s.lapseOne(ctx, one, &requested); err != nil {
+		refs, err := s.lapseOne(ctx, one)
+		requested = append(requested, refs...)
+		if err != nil {
 			failures = append(failures, err)
 			if ctx.Err() != nil || errors.Is(err, storage.ErrOutage) {
 				break
@@ -34,26 +36,26 @@ func (s *Sweeper) lapse(ctx context.Context) error {
 	return errors.Join(append(failures, err)...)
 }
 
-// lapseOne adds the task of the evaluation, if there is one, to requested.
-func (s *Sweeper) lapseOne(ctx context.Context, expired evidence.Allowance, requested *[]job.Ref) error {
+// lapseOne returns the task of the evaluation, if there is one.
+func (s *Sweeper) lapseOne(ctx context.Context, expired evidence.Allowance) (requested []job.Ref, err error) {
 	// From now on a report that equals the last one is evaluated again.
 	if err := s.store.Generations.Bump(ctx, expired.Org); err != nil {
-		return err
+		return nil, err
 	}
 	runs, err := s.store.Running.Runs(ctx, expired.Environment, expired.Fingerprint)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if runs {
 		environment, err := s.store.Environments.Get(ctx, expired.Environment)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		ref, err := s.intake.reevaluate(ctx, expired.Org, expired.Environment, environment.Type, expired.UserName)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		*requested = append(*requested, ref)
+		requested = append(requested, ref)
 	}
-	return s.store.Allowlist.Lapse(ctx, expired)
+	return requested, s.store.Allowlist.Lapse(ctx, expired)
 }
