@@ -25,7 +25,6 @@ type handlers struct {
 // Routes returns the routes of audits. Requests for bundles have the same reader.
 func Routes(base *resource.Base, reader *population.Reader) []server.Route {
 	h := &handlers{Base: base, population: reader}
-	reader.Release = func(ctx context.Context) { server.RequestOf(ctx).Memory.Rewind(0) }
 	return server.Routes(map[string]server.Binder{
 		"list_audits":               server.Handle(h.listAudits),
 		"create_audit":              server.WithBody(h.createAudit),

@@ -87,13 +87,15 @@ func New(p *process.Process) (*Service, error) {
 	if site != nil {
 		deps.Session = site.Principal
 	}
+	reader := population.NewReader(p.Store, deps.BatchBytes())
+	reader.Release = func(ctx context.Context) { server.RequestOf(ctx).Memory.Rewind(0) }
 	httpServer, err := server.New(deps, Routes(&resource.Base{
 		Store: p.Store, Clock: p.Clock, Links: links,
 		Intake:      reports.NewIntake(p.Store, dispatcher, waiters, p.Clock, settings.ReportWait),
 		Recognition: recognized,
 		Evaluator:   evaluator, Logical: logical.NewUpdater(p.Store, p.Clock, p.Log),
 		Tokens: tokens, SigningKey: key, Log: p.Log, BatchBytes: deps.BatchBytes(),
-	}, auditpackage.NewRequests(p.Store, population.NewReader(p.Store, deps.BatchBytes()), waiters, p.Clock), settings.RequestTimeout))
+	}, auditpackage.NewRequests(p.Store, reader, waiters, p.Clock), settings.RequestTimeout))
 	if err == nil && site != nil {
 		site.Mount(httpServer)
 	}
