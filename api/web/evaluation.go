@@ -73,7 +73,7 @@ func (s *Site) evaluatePolicy(p *page) error {
 		return p.renderEvaluation(&shown)
 	}
 	shown.Filename = file.Filename
-	var found struct{ Name string } // which the form may have by a former name
+	var found struct{ Name string } // the form may have a former name
 	err = p.Get(request.Target("/environments/%s/%s", shown.Org, shown.Environment), &found)
 	switch {
 	case err == nil:

@@ -74,6 +74,15 @@ func TestDryRunShowsFaultsOfTheFile(t *testing.T) {
 	api.sendFile(t, ownPage).answers(t, http.StatusBadRequest, "policy_file: "+escapedScript)
 }
 
+func TestDryRunOfAnUnknownEnvironmentShowsTheErrorOfTheOperation(t *testing.T) {
+	api := newFakeAPI(t, cannedAnswers{
+		"GET /policies/acme/p1":         withHostile(hostilePolicy),
+		"GET /environments/acme/former": refused(http.StatusNotFound, `{"message": "of the environment"}`),
+		"POST /policies/acme/evaluate":  refused(http.StatusNotFound, `{"message": "of the operation"}`),
+	})
+	api.sendFile(t, ownPage).answers(t, http.StatusNotFound, "of the operation", "policy_file")
+}
+
 func TestFormsOfOtherSitesAreRefused(t *testing.T) {
 	api := newFakeAPI(t, cannedAnswers{"GET /policies/acme/p1": withHostile(hostilePolicy)})
 	for _, header := range []http.Header{
