@@ -110,11 +110,7 @@ type Applied struct {
 
 // References returns the references of policies, in order.
 func References(applied []Applied) []Reference {
-	var references []Reference
-	for _, one := range applied {
-		references = append(references, one.Reference)
-	}
-	return references
+	return evidence.Map(applied, func(one Applied) Reference { return one.Reference })
 }
 
 // RequireSinceRelease reports whether a policy has a rule with SinceRelease.
