@@ -22,9 +22,13 @@ type handlers struct {
 	population *population.Reader
 }
 
-// Routes returns the routes of audits. Requests for bundles have the same reader.
-func Routes(base *resource.Base, reader *population.Reader) []server.Route {
-	h := &handlers{Base: base, population: reader}
+// ReleaseMemory releases the memory of a request before it reads the next page of a population.
+func ReleaseMemory(ctx context.Context) { server.RequestOf(ctx).Memory.Rewind(0) }
+
+// Routes returns the routes of audits.
+func Routes(base *resource.Base) []server.Route {
+	h := &handlers{Base: base, population: population.NewReader(base.Store, base.BatchBytes)}
+	h.population.Release = ReleaseMemory
 	return server.Routes(map[string]server.Binder{
 		"list_audits":               server.Handle(h.listAudits),
 		"create_audit":              server.WithBody(h.createAudit),

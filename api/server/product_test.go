@@ -8,10 +8,9 @@ import (
 	"attestry/api/server"
 	"attestry/api/service"
 	"attestry/app"
-	"attestry/app/population"
 	"attestry/tasks/auditpackage"
 )
 
 func init() {
-	server.SetProductTable(service.Routes(&resource.Base{Store: &app.Store{}, Log: slog.New(slog.DiscardHandler)}, auditpackage.NewRequests(nil, &population.Reader{}, nil, nil), time.Minute))
+	server.SetProductTable(service.Routes(&resource.Base{Store: &app.Store{}, Log: slog.New(slog.DiscardHandler)}, auditpackage.NewRequests(nil, nil, nil, nil), time.Minute))
 }

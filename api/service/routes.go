@@ -32,7 +32,7 @@ func Routes(base *resource.Base, requests *auditpackage.Requests, requestTimeout
 		pipelines.Routes(base),
 		attestations.Routes(base),
 		deployments.Routes(base),
-		audits.Routes(base, requests.Population),
+		audits.Routes(base),
 		governance.Routes(base),
 		webhooks.Routes(base),
 		packages.Routes(base, requests, requestTimeout),

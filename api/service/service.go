@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"attestry/api/access"
+	"attestry/api/audits"
 	"attestry/api/oidc"
 	"attestry/api/recognition"
 	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/api/web"
 	"attestry/app/evaluation"
-	"attestry/app/population"
 	"attestry/config"
 	"attestry/goroutine"
 	"attestry/links"
@@ -87,15 +87,13 @@ func New(p *process.Process) (*Service, error) {
 	if site != nil {
 		deps.Session = site.Principal
 	}
-	reader := population.NewReader(p.Store, deps.BatchBytes())
-	reader.Release = func(ctx context.Context) { server.RequestOf(ctx).Memory.Rewind(0) }
 	httpServer, err := server.New(deps, Routes(&resource.Base{
 		Store: p.Store, Clock: p.Clock, Links: links,
 		Intake:      reports.NewIntake(p.Store, dispatcher, waiters, p.Clock, settings.ReportWait),
 		Recognition: recognized,
 		Evaluator:   evaluator, Logical: logical.NewUpdater(p.Store, p.Clock, p.Log),
 		Tokens: tokens, SigningKey: key, Log: p.Log, BatchBytes: deps.BatchBytes(),
-	}, auditpackage.NewRequests(p.Store, reader, waiters, p.Clock), settings.RequestTimeout))
+	}, auditpackage.NewRequests(p.Store, waiters, p.Clock, audits.ReleaseMemory), settings.RequestTimeout))
 	if err == nil && site != nil {
 		site.Mount(httpServer)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"attestry/evidence/period"
 	"attestry/evidence/snapshot"
+	"attestry/storage"
 )
 
 // maxDays bounds the estimated memory of the cached sums of days, in bytes. It suffices for a million deployments.
@@ -120,19 +121,13 @@ func (r *Reader) keptDays(ctx context.Context, p *period.Period, moments map[str
 	if err != nil || !ok {
 		return nil, err
 	}
-	changed := make(map[uint64]bool, len(trails))
-	for _, key := range trails {
-		changed[hashOf(key)] = true
-	}
+	changed := storage.SetOf(trails, func(key *string) uint64 { return hashOf(*key) })
 	for id, known := range kept {
 		learned, err := r.store.Deployments.Learned(ctx, id, known.asOf.snapshots)
 		if err != nil {
 			return nil, err
 		}
-		stale := map[float64]bool{}
-		for _, at := range learned {
-			stale[dayOf(at)] = true
-		}
+		stale := storage.SetOf(learned, func(at *float64) float64 { return dayOf(*at) })
 		fresh := &days{asOf: moments[id], until: known.until, sums: maps.Clone(known.sums)}
 		for day, sum := range known.sums {
 			if stale[day] || slices.ContainsFunc(sum.trails, func(trail uint64) bool { return changed[trail] }) {
@@ -210,7 +205,7 @@ func (r *Reader) count(ctx context.Context, org, environment string, from, to fl
 	part, found := &period.Period{Org: org, Environments: []string{environment}, From: from, To: to}, newChanges()
 	add := func(row *Row) {
 		sum := into.of(dayOf(row.DeployedAt))
-		sum.totals.Add(row)
+		r.add(&sum.totals, row)
 		if row.TrailKey != "" {
 			sum.trails = append(sum.trails, hashOf(row.TrailKey))
 		}

@@ -171,6 +171,7 @@ func TestCachedTotalsEqualThoseOfASurvey(t *testing.T) {
 			h := newHistory(t, seed)
 			h.build()
 			reader := population.NewReader(h.store, 1<<20)
+			reader.Digests = true
 			for range 150 {
 				h.step()
 				p := &period.Period{Org: "org", Environments: []string{"prod", "test"}, From: firstDay + 3600, To: firstDay + 12*day + 7200}

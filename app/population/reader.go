@@ -29,13 +29,22 @@ type Reader struct {
 	// pageBytes bounds the size of a page.
 	pageBytes int
 	days      cache.LRU[*days]
-	// Release is called before each page of a whole period, when the earlier pages are not needed any more.
+	// Digests also sets Totals.Rows, which takes a tenth of the time.
+	Digests bool
+	// Release, unless nil, is called before each page of a whole period, when the earlier pages are not needed any more.
 	Release func(context.Context)
 }
 
 // NewReader makes a reader of pages of pageBytes.
 func NewReader(store *app.Store, pageBytes int) *Reader {
-	return &Reader{store: store, pageBytes: pageBytes, days: cache.NewLRU[*days](maxDays), Release: func(context.Context) {}}
+	return &Reader{store: store, pageBytes: pageBytes, days: cache.NewLRU[*days](maxDays)}
+}
+
+func (r *Reader) add(totals *Totals, row *Row) {
+	totals.Add(row)
+	if r.Digests {
+		totals.addSum(row.sum())
+	}
 }
 
 // Query returns the query for the deployments of a period, oldest first.
@@ -46,7 +55,9 @@ func Query(p *period.Period) environments.DeploymentQuery {
 // each calls yield for each element of all pages.
 func each[T any](ctx context.Context, r *Reader, yield func(*T), read func(after string) ([]T, string, error)) error {
 	for after, more := "", true; more; more = after != "" {
-		r.Release(ctx)
+		if r.Release != nil {
+			r.Release(ctx)
+		}
 		found, next, err := read(after)
 		if err != nil {
 			return err

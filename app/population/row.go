@@ -3,8 +3,8 @@ package population
 
 import (
 	"crypto/sha256"
-	"encoding/json"
 	"slices"
+	"strings"
 
 	"attestry/evidence"
 	"attestry/evidence/period"
@@ -102,12 +102,12 @@ func newRow(d *snapshot.Deployment) Row {
 
 func changeOf(environment, fingerprint string) string { return environment + "/" + fingerprint }
 
-// sum is the SHA-256 of the row, without names that can change, and of the ids of its attestations, which do not change.
+// sum is the SHA-256 of the row as CSV, without names that can change, and of the ids of its attestations, which do not
+// change.
 func (r Row) sum() [sha256.Size]byte {
 	r.Environment, r.Flow = "", ""
 	ids := evidence.Map(r.entries, func(entry evidence.Entry) string { return entry.ID })
-	text, _ := json.Marshal([]any{r, ids}) // rows have no values that JSON lacks
-	return sha256.Sum256(text)
+	return sha256.Sum256([]byte(strings.Join(append(r.line(), ids...), "\x00")))
 }
 
 // countIncidents counts those that began in the row's environment after it.

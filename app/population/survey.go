@@ -49,7 +49,7 @@ func (s *Survey) Walk(ctx context.Context, after string) ([]Row, string, error) 
 		return nil, "", err
 	}
 	for i := range rows {
-		s.totals.Add(&rows[i])
+		s.reader.add(&s.totals, &rows[i])
 		addRow(s.ofRows, &rows[i])
 	}
 	return rows, next, nil

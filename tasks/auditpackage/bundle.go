@@ -16,6 +16,7 @@ import (
 	"attestry/evidence/csvtable"
 	"attestry/evidence/framework"
 	"attestry/evidence/period"
+	"attestry/storage"
 	"attestry/storage/governance"
 	"attestry/storage/logs"
 	"attestry/storage/spool"
@@ -35,6 +36,13 @@ type bundle struct {
 	log        logs.Log
 	begin, end logs.Checkpoint
 	reader     *population.Reader
+}
+
+// newReader makes a reader of populations for bundles.
+func newReader(store *app.Store, release func(context.Context)) *population.Reader {
+	reader := population.NewReader(store, batchBytes)
+	reader.Digests, reader.Release = true, release
+	return reader
 }
 
 // loadBundle reads the period and the log, and draws the sample.
@@ -98,17 +106,14 @@ func (b *bundle) state(ctx context.Context, store *app.Store) (string, error) {
 
 // trails are the keys of the sampled trails, sorted.
 func (b *bundle) trails() []string {
-	known := map[string]bool{}
-	for i := range b.sample.Rows {
-		known[b.sample.Rows[i].TrailKey] = true
-	}
+	known := storage.SetOf(b.sample.Rows, func(row *population.SampledRow) string { return row.TrailKey })
 	delete(known, "")
 	return slices.Sorted(maps.Keys(known))
 }
 
 // assembleBundle stores the bundle of a period.
 func (a *Assembler) assembleBundle(ctx context.Context, assembly *audit.Assembly) (audit.Assembled, error) {
-	b, err := loadBundle(ctx, a.store, population.NewReader(a.store, batchBytes), assembly)
+	b, err := loadBundle(ctx, a.store, newReader(a.store, nil), assembly)
 	if err != nil {
 		return audit.Assembled{}, err
 	}
@@ -252,7 +257,7 @@ func (b *bundle) writePackage(ctx context.Context, out *archive, path, key strin
 	subject := audit.Assembly{
 		ID: audit.AssemblyID(audit.OfTrail, b.assembly.Org, key), Org: b.assembly.Org, OrgName: b.assembly.OrgName, Kind: audit.OfTrail, Flow: flow, Trail: trail,
 	}
-	requests := NewRequests(b.store, b.reader, new(tasks.Waiters), b.Clock) // waiters that never wake: only this worker waits
+	requests := NewRequests(b.store, new(tasks.Waiters), b.Clock, nil) // waiters that never wake: only this worker waits
 	answer, err := requests.Ask(ctx, subject, 0)
 	// The log may not cover the facts at the first attempt, and there may be no other worker for the second.
 	for until := time.Now().Add(MaxWait); err == nil && answer.Progress != audit.Complete && time.Now().Before(until); {

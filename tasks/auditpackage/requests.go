@@ -30,16 +30,15 @@ type Waiters interface {
 
 // Requests accepts requests for packages, and opens those that are ready.
 type Requests struct {
-	store *app.Store
-	// Population reads the populations of audits.
-	Population *population.Reader
+	store      *app.Store
+	population *population.Reader
 	waiters    Waiters
 	clock      evidence.Clock
 }
 
-// NewRequests makes a Requests, whose calls waiters wake.
-func NewRequests(store *app.Store, reader *population.Reader, waiters Waiters, clock evidence.Clock) *Requests {
-	return &Requests{store: store, Population: reader, waiters: waiters, clock: clock}
+// NewRequests makes a Requests, whose calls waiters wake. release is that of population.Reader, or nil.
+func NewRequests(store *app.Store, waiters Waiters, clock evidence.Clock, release func(context.Context)) *Requests {
+	return &Requests{store: store, population: newReader(store, release), waiters: waiters, clock: clock}
 }
 
 // Answer is the progress of a request.
@@ -104,7 +103,7 @@ func (r *Requests) Ask(ctx context.Context, subject audit.Assembly, wait time.Du
 
 func (r *Requests) stateOf(ctx context.Context, subject *audit.Assembly) (string, error) {
 	if subject.Kind == audit.OfPeriod {
-		return bundleState(ctx, r.store, r.Population, subject)
+		return bundleState(ctx, r.store, r.population, subject)
 	}
 	return stateOf(ctx, r.store, subject)
 }

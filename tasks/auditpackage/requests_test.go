@@ -125,7 +125,7 @@ func TestRequestDoesNotWaitWhileTheProcessStops(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), auditpackage.MaxWait/2)
 	defer cancel()
 	waiters := &stopping{}
-	answer, err := auditpackage.NewRequests(s.store, nil, waiters, s.clock.Now).Ask(ctx, s.ofTrail("1"), time.Minute)
+	answer, err := auditpackage.NewRequests(s.store, waiters, s.clock.Now, nil).Ask(ctx, s.ofTrail("1"), time.Minute)
 	if err != nil || answer.Progress != audit.Pending || waiters.left != 1 {
 		t.Errorf("answer %+v, %d left, %v", answer, waiters.left, err)
 	}

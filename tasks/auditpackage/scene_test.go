@@ -17,7 +17,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"attestry/app"
-	"attestry/app/population"
 	"attestry/app/recording"
 	"attestry/evidence"
 	"attestry/evidence/attestation/attestationtest"
@@ -127,7 +126,7 @@ func (s *scene) start(docs storage.Documents, objects storage.Objects) {
 	s.assembler = auditpackage.NewAssembler(s.store, auditpackage.Options{
 		Links: address, Publisher: s, Clock: s.clock.Now, Generator: "Attestry test", LogKeys: s.keys,
 	})
-	s.requests = auditpackage.NewRequests(s.store, population.NewReader(s.store, 1<<20), s, s.clock.Now)
+	s.requests = auditpackage.NewRequests(s.store, s, s.clock.Now, nil)
 }
 
 func (s *scene) must(err error) {
