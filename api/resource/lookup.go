@@ -352,10 +352,7 @@ func PickRepo(repos []evidence.Repo, name, provider string) (evidence.Repo, erro
 		return evidence.Repo{}, RepoNotFound(name)
 	}
 	if provider == "" && len(repos) > 1 {
-		providers := map[string]bool{}
-		for i := range repos {
-			providers[cmp.Or(repos[i].Provider, "unknown")] = true
-		}
+		providers := storage.SetOf(repos, func(r *evidence.Repo) string { return cmp.Or(r.Provider, "unknown") })
 		return evidence.Repo{}, evidence.Errorf(evidence.Invalid,
 			"Multiple repos named '%s' exist (%s). Specify the 'provider'", name, strings.Join(slices.Sorted(maps.Keys(providers)), ", "))
 	}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"mime/multipart"
@@ -75,12 +76,10 @@ func (s *Site) evaluatePolicy(p *page) error {
 	shown.Filename = file.Filename
 	var found struct{ Name string } // the form may have a former name
 	err = p.Get(request.Target("/environments/%s/%s", shown.Org, shown.Environment), &found)
-	switch {
-	case err == nil:
-		shown.Environment = found.Name
-	case !request.IsRefused(err, http.StatusNotFound): // then the operation says so
+	if err != nil && !request.IsRefused(err, http.StatusNotFound) { // the operation answers that there is none
 		return err
 	}
+	shown.Environment = cmp.Or(found.Name, shown.Environment)
 	query, err := evaluationQuery(&shown, file)
 	if err != nil {
 		return err

@@ -7,6 +7,8 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
+
+	"attestry/evidence"
 )
 
 // maxDigits bounds numbers, because the time to parse exact ones is quadratic in their length.
@@ -56,11 +58,7 @@ func normalize(value any) any {
 	case json.Number:
 		return normalizeNumber(value.String())
 	case []any:
-		items := make([]any, len(value))
-		for i, item := range value {
-			items[i] = normalize(item)
-		}
-		return items
+		return evidence.Map(value, normalize)
 	case map[string]any:
 		members := make(map[string]any, len(value))
 		for name, item := range value {

@@ -100,10 +100,7 @@ func Union(members [][]Artifact) []Artifact {
 			known.unite(&artifacts[i])
 		}
 	}
-	all := make([]Artifact, 0, len(united))
-	for _, artifact := range united {
-		all = append(all, *artifact)
-	}
+	all := evidence.Map(slices.Collect(maps.Values(united)), func(artifact *Artifact) Artifact { return *artifact })
 	sortByFingerprint(all)
 	return all
 }

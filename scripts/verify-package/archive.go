@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
@@ -77,12 +79,7 @@ func readArchive(file io.Reader, reading func(member string), add func(path stri
 
 // isSparse reports whether a file may be larger than its data in the archive.
 func isSparse(header *tar.Header) bool {
-	for key := range header.PAXRecords {
-		if strings.HasPrefix(key, "GNU.sparse.") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(maps.Keys(header.PAXRecords)), func(key string) bool { return strings.HasPrefix(key, "GNU.sparse.") })
 }
 
 // maxPadding is the maximum number of zero bytes after the end of an archive: tar pads its last record of 20 blocks.

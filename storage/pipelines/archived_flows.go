@@ -76,7 +76,7 @@ func (f *Flows) Rename(ctx context.Context, org, name, to string, at float64) er
 // Archive takes the flow of a name, or of a former name, out of use; at is the time in Unix seconds, or later if another
 // flow has the name that archiving would give it. storage.ErrNotFound means that there is no such flow.
 func (f *Flows) Archive(ctx context.Context, org, name string, at float64) error {
-	for {
+	for ; ; at++ {
 		_, err := f.Resolve(ctx, org, evidence.ArchivedFlowName(name, at))
 		if errors.Is(err, storage.ErrNotFound) {
 			return f.Registry.Archive(ctx, org, name, at)
@@ -84,6 +84,5 @@ func (f *Flows) Archive(ctx context.Context, org, name string, at float64) error
 		if err != nil {
 			return err
 		}
-		at++
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"attestry/api/jsonstream"
 	"attestry/api/resource"
 	"attestry/api/web/view"
+	"attestry/evidence"
 	"attestry/evidence/snapshot"
 )
 
@@ -52,10 +53,8 @@ func (r *Artifact) Failing() bool { return !r.Exited() && r.Compliant != nil && 
 
 // Allowed is the explanation of the allow list, "" if the artifact is not on it.
 func (r *Artifact) Allowed() string {
-	if i := slices.IndexFunc(r.Explanation, func(one resource.Explanation) bool { return one.Cause == "allow_listed" }); i >= 0 {
-		return r.Explanation[i].Text
-	}
-	return ""
+	listed, _ := evidence.First(r.Explanation, func(one resource.Explanation) bool { return one.Cause == "allow_listed" })
+	return listed.Text
 }
 
 // changers are the causes of a changed verdict in words.
