@@ -147,7 +147,7 @@ func (r *bootstrapReader) user(node *yaml.Node) identity.DeclaredUser {
 		Absent: r.absent(fields["state"]),
 	}
 	if user.Absent && len(fields) > 2 {
-		r.fault(node, "of an absent user there can be only the name")
+		r.fault(node, "an absent user can have only a name")
 	}
 	described := map[string]bool{} // keys without a secret, which the service generates, by their descriptions
 	for _, item := range r.sequence(fields["api_keys"]) {
@@ -155,7 +155,7 @@ func (r *bootstrapReader) user(node *yaml.Node) identity.DeclaredUser {
 		key := r.key(item)
 		if key.Secret == "" && len(r.faults) == faults {
 			if described[key.Description] {
-				r.fault(item, "a second key to be made with the same description: give each its own")
+				r.fault(item, "another key without a secret has this description: give each its own")
 			}
 			described[key.Description] = true
 		}

@@ -32,7 +32,7 @@ func (r *bootstrapReader) hook(node *yaml.Node) identity.DeclaredHook {
 		FlowPrefix: r.flowNamePart(fields["flow_prefix"]), FlowSuffix: r.flowNamePart(fields["flow_suffix"]),
 	}
 	if hook.Kind == identity.LaunchDarklyHook && (fields["flow_prefix"] != nil || fields["flow_suffix"] != nil) {
-		r.fault(node, "flow_prefix and flow_suffix are those of webhooks of the kind sonar")
+		r.fault(node, "flow_prefix and flow_suffix are only for webhooks of the kind sonar")
 	}
 	return hook
 }

@@ -98,7 +98,7 @@ const (
 	MaxTrailAttestations = 10_000
 )
 
-// Admits returns Invalid if another report exceeds the bounds, under these names or, without any, of the trail.
+// Admits returns Invalid if one more report, about artifacts or, without any, the trail itself, exceeds the bounds.
 func (t *Trail) Admits(artifacts []string, attestation string) error {
 	fresh := 0
 	for _, name := range artifacts {
@@ -222,7 +222,7 @@ func (t *Trail) Fingerprints() []string {
 	return fingerprints
 }
 
-// MayBuild reports whether the trail may build the artifact of a name. It does not if only others were reported.
+// MayBuild reports whether the trail may build the artifact of a name: it has reported one, or none of any name yet.
 func (t *Trail) MayBuild(name string) bool {
 	return len(t.Fingerprints()) == 0 || t.Slots[name].Fingerprint != ""
 }

@@ -22,7 +22,7 @@ const (
 
 // TrailEvent is an event of a trail. It is immutable (docs/semantics.md 4.4).
 type TrailEvent struct {
-	// ID is unique in the trail. It is derived from the cause, so that the event can be stored twice.
+	// ID is unique in the trail. It is derived from the cause, so that an event which is stored again has the same id.
 	ID    string  `json:"id"`
 	Org   string  `json:"org"`
 	Flow  string  `json:"flow"`  // id

@@ -24,7 +24,7 @@ func Recovered(run func() error) (err error) {
 	return run()
 }
 
-// Start runs a function in a new goroutine, then ended with its error. A panic of ended is not recovered.
+// Start runs a function in a new goroutine, and then calls ended with its error. It does not recover a panic of ended.
 func Start(run func() error, ended func(error)) {
 	go func() { ended(Recovered(run)) }()
 }
@@ -43,8 +43,8 @@ func (g *Group) Go(run func() error) {
 // Wait waits for all functions and returns the first error.
 func (g *Group) Wait() error { return g.group.Wait() }
 
-// Every runs a function in a new goroutine once per interval, until the context ends, the function fails, or stop is
-// called, which waits for it. Then the returned context ends. If the function failed, its error is the cause.
+// Every calls a function in a new goroutine once per interval, until the context ends, a call fails, or stop is called.
+// stop waits for a running call. Then the returned context ends, and the error of a failed call is its cause.
 func Every(ctx context.Context, interval time.Duration, run func(context.Context) error) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var running Group

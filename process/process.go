@@ -92,8 +92,8 @@ func OpenWith(ctx context.Context, settings config.Settings, log *slog.Logger, c
 	return p, nil
 }
 
-// OpenToRead opens the stores for a process that stores no facts. It writes no documents: neither their form nor, if
-// there is no log key, that facts are not logged.
+// OpenToRead opens the stores for a process that stores no facts. It writes no documents: it neither records the form
+// nor, without a log key, restarts the search for facts that are not logged.
 func OpenToRead(ctx context.Context, settings config.Settings, log *slog.Logger) (*Process, error) {
 	return open(ctx, settings, log, time.Now, nil, true)
 }

@@ -158,8 +158,8 @@ func MapBatches[S, T any](source *Batches[S], convert func(ctx context.Context, 
 }
 
 // JoinVersions joins heads with their versions. The query finds the versions of all heads, and of returns the name of a
-// version's head. It takes one command per batch of heads, and one for all versions. If these exceed a batch, join gets
-// nil instead.
+// version's head. It takes one command per batch of heads, and one for all versions. If the versions exceed a batch,
+// join gets nil and must find those of its head.
 func JoinVersions[H, V, J any](heads *Batches[H], versions Collection[V], query Query, of func(*V) string, join func(head *H, all map[string][]V) J) *Batches[J] {
 	var all map[string][]V
 	loaded := false

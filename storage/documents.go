@@ -189,9 +189,9 @@ type Documents interface {
 	Get(ctx context.Context, schema *Schema, id string) (Record, error)
 	// GetMany returns the documents that exist among ids (at most MaxMany), in their order.
 	GetMany(ctx context.Context, schema *Schema, ids []string) ([]Record, error)
-	// Write does writes to any collections (at most MaxMany) in order. The first that is refused ends it: the error
-	// is a *RefusedWrite, and no later write was done. Earlier writes, like those of a command that a crash ended, may
-	// have been done or not, but none without all before it.
+	// Write does writes to any collections (at most MaxMany) in order. The first refused write ends it: the error is a
+	// *RefusedWrite, and no later write was done. After a refusal or a crash, any number of the first writes may have been
+	// done, but none without all before it.
 	Write(ctx context.Context, writes ...Write) error
 	// Find answers a query.
 	Find(ctx context.Context, schema *Schema, query Query) (Page, error)

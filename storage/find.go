@@ -221,9 +221,9 @@ const MaxPrefixMatches = 50
 // ErrAmbiguous reports that too many values have a prefix.
 var ErrAmbiguous = errors.New("too many values begin with this")
 
-// FindByPrefix finds the index entries whose field, the one after the query's equalities, begins with hex digits: the
-// greatest value first, and of one value the newest first. Of the last value on a full page, only the entries on it are
-// taken, so there is at most one command for each value. More than MaxPrefixMatches values are ErrAmbiguous.
+// FindByPrefix returns the index entries whose field, the one after the query's equalities, begins with hex digits.
+// Values descend, and the entries of one value are newest first. Entries of a value that continue on the next page are
+// left out, so each value takes at most one command. More than MaxPrefixMatches values are ErrAmbiguous.
 func FindByPrefix[T any](ctx context.Context, collection Collection[T], query Query, field, digits string) ([]Record, error) {
 	query.From, query.To = &Bound{Value: digits}, &Bound{Value: digits + "g", Exclusive: true}
 	query.Descending, query.Limit = true, MaxMany

@@ -27,8 +27,8 @@ type request struct {
 	dryRun      bool   // nothing will run, so nothing is recorded
 }
 
-// judge decides on a workload, and records every decision but a plain admission. The number of commands does not depend
-// on the number of images, except for one command for each image that is resolved by its tag.
+// judge decides on a workload. It records the decision, unless the workload is simply admitted or this is a dry run.
+// The number of commands does not depend on the number of images, except for one for each image resolved by its tag.
 func (h *handlers) judge(ctx context.Context, r *request) (admission.Decision, error) {
 	settings := r.environment.AdmissionOf()
 	if !admission.Judged(&settings, r.workload) {

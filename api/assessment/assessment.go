@@ -35,7 +35,7 @@ func OfEnvironment(ctx context.Context, base *resource.Base, environment evidenc
 // Image is an artifact to be assessed.
 type Image struct {
 	Fingerprint string
-	// Name is what policies use as the artifact's name if no flow has reported it, or if it is Running under this name.
+	// Name is the artifact's name for policies. The file name of its newest report replaces it, unless Running is set.
 	Name    string
 	Running bool
 }
@@ -46,7 +46,7 @@ type Assessment struct {
 	Artifact facts.Artifact
 	// Origins is empty if no flow has reported the artifact.
 	Origins []evidence.Origin
-	// Flows are indexes of Artifact.Flows: the flows to show, which decide if there is no policy.
+	// Flows are the indexes in Artifact.Flows of the flows to show. Without a policy, their status is the verdict.
 	Flows       []int
 	Evaluations []policy.Evaluation // one per applied policy
 	// Allowance is nil unless the artifact is on the environment's allow list.

@@ -12,8 +12,8 @@ import (
 // noPolicies is the cause of the sentence that no policy is attached.
 const noPolicies = "no_policies"
 
-// Explain explains what fails, or what does not, in the order of evaluation (docs/semantics.md 18.8). It also returns
-// how many sentences do not fit in the list.
+// Explain explains the verdict in the order of evaluation (docs/semantics.md 18.8): what fails if failing is set, else
+// what does not fail. leftOut is how many sentences do not fit in the list.
 func (a *Assessment) Explain(l links.Links, org evidence.OrgAccess, failing bool, list *resource.ReasonList) (sentences []resource.Explanation, leftOut int) {
 	if allowance := a.Allowance; allowance != nil && !failing {
 		sentences, leftOut = resource.ExplainAllowance(l, org, a.Environment.Name, allowance, list)
@@ -29,7 +29,7 @@ func (a *Assessment) Explain(l links.Links, org evidence.OrgAccess, failing bool
 	return sentences, leftOut
 }
 
-// explainFlows explains the compliance of the artifact's trails, with the texts of a policy that requires it.
+// explainFlows explains the compliance of the artifact's trails as a policy that requires compliant trails would.
 func (a *Assessment) explainFlows(l links.Links, org evidence.OrgAccess, failing bool, list *resource.ReasonList) (sentences []resource.Explanation, leftOut int) {
 	if a.Scope == EnvironmentScope && !failing {
 		sentences = append(sentences, resource.Explanation{

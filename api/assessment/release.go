@@ -14,9 +14,9 @@ import (
 	"attestry/storage/pipelines"
 )
 
-// addUnapproved sets the trails without approval that each artifact, if it were deployed to the environment now, would
-// bring since the artifact that it replaces. It does nothing unless a policy requires that. It takes one command for
-// thousands of artifacts, and those of Trails.Unapproved.
+// addUnapproved sets Unapproved of the subjects: the unapproved trails that each would bring to the environment. They
+// are the trails since the artifact that it would replace. It does nothing unless a policy needs them. It takes one
+// command for thousands of artifacts, and those of Trails.Unapproved.
 func addUnapproved(ctx context.Context, base *resource.Base, basis *Basis, subjects []facts.Subject) error {
 	if basis.Environment.ID == "" || !policy.RequireSinceRelease(basis.Applied) {
 		return nil

@@ -21,9 +21,9 @@ import (
 
 const (
 	maxAttestationsPerPage = 100
-	// maxNamedAttestations bounds the attestations of one name on a trail or artifact: the newest.
+	// maxNamedAttestations bounds the listed attestations of one name on a trail or artifact. The newest are listed.
 	maxNamedAttestations = storage.MaxMany
-	// maxCommitAttestations bounds the attestations of commits: the newest.
+	// maxCommitAttestations bounds the listed attestations of commits. The newest are listed.
 	maxCommitAttestations = 10_000
 	// maxRegexStates bounds the states of a regular expression with expanded repetitions. Matching may visit all of
 	// them for each character of each name.
@@ -246,7 +246,7 @@ func (h *handlers) listFlowAttestations(ctx context.Context, in *flowAttestation
 	}
 	number, size := max(in.Page, 1), min(max(in.PerPage, 1), maxAttestationsPerPage)
 	page := FlowAttestations{Pagination: server.PaginationOf(number, size, total)}
-	// A total of MaxCount is a lower bound, so read the page then.
+	// If the total is MaxCount, there may be more attestations, so read also a page after it.
 	if offset := server.OffsetOf(number, size); int64(offset) < total || total == storage.MaxCount {
 		page.Data = h.listOfAttestations(h.Attestations.Page(query, offset, size))
 	}

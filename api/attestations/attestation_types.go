@@ -49,13 +49,13 @@ type DefaultEvaluator struct {
 	ContentType string   `json:"content_type,omitempty" enum:"default" default:"default"`
 }
 
-// EvaluatorInput is an evaluator in a request. Left out, it is the default evaluator; null means none.
+// EvaluatorInput is an evaluator in a request. If it is left out, the default evaluator is used; null means none.
 type EvaluatorInput struct {
 	sent  bool
 	value *evidence.Evaluator
 }
 
-// Schema is the schema of both evaluators, or null, with the default.
+// Schema accepts either evaluator, or null, and documents the default.
 func (EvaluatorInput) Schema(registry huma.Registry) *huma.Schema {
 	schema := evaluatorSchema(registry)
 	schema.Default = map[string]any{"content_type": evidence.DefaultEvaluator}
@@ -311,8 +311,8 @@ type SystemAttestationTypeVersion struct {
 	Schema  SchemaDocument `json:"attestation_data_schema"`
 }
 
-// listSystemTypes lists the types of system attestations. Other built-in types (generic, junit, …) have their own
-// operations, no attestation_data and no versions.
+// listSystemTypes lists the types of system attestations. Other built-in types (generic, junit, …) are not listed: they
+// have their own operations, and neither attestation_data nor versions.
 func (h *handlers) listSystemTypes(context.Context, *struct{}) (*server.Answer[SystemAttestationTypes], error) {
 	return server.Answered(SystemAttestationTypes{Types: []SystemAttestationType{{
 		Name:        attestation.DecisionName,

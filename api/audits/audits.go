@@ -22,7 +22,7 @@ type handlers struct {
 	population *population.Reader
 }
 
-// ReleaseMemory releases the memory of a request before it reads the next page of a population.
+// ReleaseMemory releases what a request has reserved for reads, before it reads the next page of a population.
 func ReleaseMemory(ctx context.Context) { server.RequestOf(ctx).Memory.Rewind(0) }
 
 // Routes returns the routes of audits.

@@ -45,7 +45,7 @@ func (h *handlers) getFramework(ctx context.Context, in *getFrameworkInput) (*se
 	return server.Answered(resource.ShowFile(found.File)), err
 }
 
-// loadFramework reads a version of a framework, 0 for the latest. If the organization has none, that is the example.
+// loadFramework reads a version of a framework, 0 for the latest. If none is stored, the latest is the shipped example.
 func (h *handlers) loadFramework(ctx context.Context, name string, version int) (found governance.Framework, err error) {
 	org := server.Access(ctx)
 	if version > 0 {
@@ -59,7 +59,7 @@ func (h *handlers) loadFramework(ctx context.Context, name string, version int) 
 	return found, resource.NotFound(err, "Framework named '%s' does not exist for organization '%s'", name, org.OrgName)
 }
 
-// putFramework stores the next version of a framework. It checks the controls that the latest version does not name.
+// putFramework stores the next version of a framework. Only controls that the latest version does not name must exist.
 func (h *handlers) putFramework(ctx context.Context, in *FrameworkPath, body *resource.FilePutInput) (*server.Answer[resource.FileVersion], error) {
 	org := server.Access(ctx)
 	parsed, err := framework.Parse([]byte(body.Content))

@@ -49,7 +49,7 @@ func (h *handlers) getDeploymentFrequency(ctx context.Context, in *deploymentFre
 	return server.Answered(body), nil
 }
 
-// deployedAt returns the times of deployments to environments, newest first: those of the query's flow, if it has one.
+// deployedAt returns the times of deployments to environments, newest first. A flow_id in the query selects a flow.
 func (h *handlers) deployedAt(ctx context.Context, ids []string, flow string, span resource.Window) ([]float64, error) {
 	org := server.Access(ctx)
 	if server.QueryHas(ctx, "flow_id") {

@@ -125,8 +125,8 @@ func (h *handlers) liveArtifacts(ctx context.Context, repo string) (liveArtifact
 	return live, err
 }
 
-// addRunning sets the entries of l.environments, in order. An artifact that is being restarted may have two entries;
-// only the later one is kept.
+// addRunning sets l.entries to the artifacts that run in l.environments, sorted. found may have an artifact twice while
+// it is being restarted; only the later entry is kept.
 func (l *liveArtifacts) addRunning(found []environments.Running) {
 	latest := map[runningKey]environments.Running{}
 	for _, entry := range found {
@@ -171,7 +171,7 @@ func (h *handlers) findOrigins(ctx context.Context, repo string, fingerprints []
 	return err
 }
 
-// latestVerdicts returns the latest verdict on each fingerprint from the events: each change of a verdict adds one.
+// latestVerdicts returns the latest verdict by environment and fingerprint. Each change of a verdict is an event.
 func (h *handlers) latestVerdicts(ctx context.Context, fingerprints []string) (map[runningKey]*bool, error) {
 	events, err := h.Events.OfArtifacts(ctx, server.Access(ctx).OrgID, fingerprints)
 	verdicts := map[runningKey]*bool{}

@@ -95,7 +95,7 @@ func environmentChanged(ctx context.Context, name string, err error) (*server.Te
 
 var errNotPhysical = evidence.NewError(evidence.Invalid, "Can only add physical environments to logical environments")
 
-// resolveMembers resolves the sent member names of the environment owner of the type kind, nil if none were sent.
+// resolveMembers resolves names of members, nil if none were sent. owner is the environment, kind its type.
 func (h *handlers) resolveMembers(ctx context.Context, owner string, kind evidence.EnvironmentType, names *[]string) (*[]string, error) {
 	if names == nil {
 		return nil, nil

@@ -75,9 +75,9 @@ func (h *handlers) createEnvironment(ctx context.Context, _ *server.OrgPath, bod
 	return server.OK(), h.applyPolicies(ctx, ref)
 }
 
-// updateLogical adds the snapshots of logical environments that a PUT of an environment changes: its own if it is a
-// logical one and members were sent; if it is a new physical one, those of the logical environments that include an
-// archived environment with its name.
+// updateLogical adds the snapshots of logical environments that a PUT changes. If put is a logical environment whose
+// members were sent, they are its own. If put is a new physical one, they are those of the logical environments that
+// include an archived environment of the same name.
 func (h *handlers) updateLogical(ctx context.Context, put *evidence.Environment, created bool) error {
 	if !put.Logical() {
 		if !created {
@@ -233,9 +233,8 @@ func (r *GetEnvironmentResponse) showHead(e *evidence.Environment, head snapshot
 	}
 }
 
-// showMembers sets the members of a logical environment and the state that follows from theirs. It changed when one of
-// them last changed. An archived member is listed, so that clients can send the same list again, but its state is
-// ignored.
+// showMembers sets the members of a logical environment, and its state and times, which follow from theirs. An archived
+// member is listed, so that clients can send the same list again. Its state is ignored.
 func (r *GetEnvironmentResponse) showMembers(e *evidence.Environment, named map[string]evidence.Environment, heads map[string]snapshot.Head) {
 	r.IncludedEnvironments = make([]string, 0, len(e.Included))
 	changed := 0.0

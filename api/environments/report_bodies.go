@@ -230,7 +230,7 @@ func (ServerlessArtifact) kind() ReportType { return "serverless" }
 // Fingerprint is a SHA-256 in 64 lower-case hex digits (docs/semantics.md 1.3).
 type Fingerprint string
 
-// Schema has the pattern.
+// Schema is the schema of a fingerprint, with its pattern.
 func (Fingerprint) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Pattern: "^[a-f0-9]{64}$"}
 }
@@ -255,7 +255,7 @@ func allValid[F ~string](digests map[string]F) bool {
 // PartialFingerprint is a Fingerprint, or "" if the reporter does not know it.
 type PartialFingerprint string
 
-// Schema has the pattern.
+// Schema is the schema of a fingerprint that may be empty, with its pattern.
 func (PartialFingerprint) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Pattern: "^([a-f0-9]{64})?$"}
 }

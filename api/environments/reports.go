@@ -106,8 +106,8 @@ func serveReport[T any](h *handlers, t *reportType) server.Binder {
 	})
 }
 
-// recognize reports whether the body with the hash equals the environment's last report, except for the order of its
-// elements, and would change nothing.
+// recognize reports whether the body with this hash would change nothing. It must have the same elements as the
+// environment's last accepted report, in any order, and Intake.Unchanged must confirm it.
 func (h *handlers) recognize(ctx context.Context, environment string, hash recognition.BodyHash) (unchanged bool, err error) {
 	digest, ok := h.Recognition.Digest(environment, hash)
 	if !ok {
@@ -166,7 +166,7 @@ func (h *handlers) acceptReport(ctx context.Context, ref environments.Environmen
 		Report: report, Digest: digest, Stored: server.RequestOf(ctx).Memory.Release,
 	})
 	if err == nil && verdict == snapshot.Failed {
-		err = errors.New("the report was given up by the worker")
+		err = errors.New("the worker has parked the report after it failed repeatedly")
 	}
 	return verdict, err
 }

@@ -17,9 +17,9 @@ type fields struct {
 	hosts, lengths, encodings, expectations [][]byte
 }
 
-// Check returns the description of a request's body, or why the request is refused. fasthttp has parsed the headers
-// less strictly than RFC 9112, so Check parses them again. fasthttp does not keep the end of the request line, which
-// may be a line feed alone. This is harmless: no parser can continue the line, as it would have no valid version.
+// Check returns the description of a request's body, or why the request is refused. It parses the headers again,
+// because fasthttp has parsed them less strictly than RFC 9112. It cannot check that the request line ends with CR LF.
+// This is harmless: a parser that does not end the line at a line feed finds no valid version in it.
 func Check(header *fasthttp.RequestHeader) (Announcement, error) {
 	if version := string(header.Protocol()); version != "HTTP/1.1" && version != "HTTP/1.0" {
 		return Announcement{}, errors.New("the version of HTTP is neither 1.0 nor 1.1")

@@ -30,11 +30,11 @@ func (l Listener) Accept() (net.Conn, error) {
 	return &lingeringConn{Conn: conn}, nil
 }
 
-// lingeringConn reads what the client still sends before it closes. Otherwise the kernel would answer such bytes with a
-// reset, and the client could lose the answer before it reads it.
+// lingeringConn is a connection whose Close first reads what the client still sends. Otherwise the kernel would reset
+// the connection, and the client could lose the answer before it reads it.
 type lingeringConn struct {
 	net.Conn
-	// maxDiscarded bounds what Close still reads, in bytes.
+	// maxDiscarded bounds what Close still reads, in bytes. If it is 0, Close does not wait for the client.
 	maxDiscarded int64
 }
 
@@ -56,8 +56,8 @@ func ClientCertificate(conn net.Conn) *x509.Certificate {
 	return nil
 }
 
-// linger makes Close read at most limit bytes. Further bytes stay unread until lingerTimeout, so that the client can
-// read its answer meanwhile.
+// linger makes Close read at most limit bytes. If the client sends more, Close waits until lingerTimeout has passed, so
+// that the client can read its answer meanwhile.
 func linger(conn net.Conn, limit int64) {
 	if conn, ok := conn.(*lingeringConn); ok {
 		conn.maxDiscarded = limit

@@ -134,7 +134,7 @@ func policyFileRequired() error {
 	return evidence.FieldError(policyField, "Field required [input: None]")
 }
 
-// checkPolicy parses a file of the named policy, and checks the controls that its latest version does not name.
+// checkPolicy parses a file of the named policy. Only controls that its latest version does not name must exist.
 func (h *handlers) checkPolicy(ctx context.Context, name string, content []byte) (*policy.Policy, error) {
 	parsed, err := policy.Parse(content)
 	if err != nil {
@@ -185,8 +185,8 @@ func (h *handlers) consumingEnvironments(ctx context.Context) (map[string][]stri
 	return consuming, nil
 }
 
-// showPolicy shows a policy. Its versions are read while the answer is sent. The events are derived from them, so they
-// come after them in the answer.
+// showPolicy shows a policy. Its versions are read while the answer is sent. The answer has the events after the
+// versions, because the events are derived from the versions that were read.
 func (h *handlers) showPolicy(history governance.History, consuming map[string][]string) PolicyResponse {
 	var shown []policy.Version // without their content
 	versions := server.ListOf(h.BatchBytes, history.Versions, func(_ context.Context, batch []policy.Version) ([]VersionedPolicy, error) {

@@ -66,7 +66,7 @@ func (List[T]) Schema(registry huma.Registry) *huma.Schema {
 
 // MarshalJSON fails: only a Reader can read a list.
 func (List[T]) MarshalJSON() ([]byte, error) {
-	return nil, errors.New("a list is encoded as a whole")
+	return nil, errors.New("a List can only be encoded by a Reader")
 }
 
 // noMarshalers are for elements that contain no other list.
@@ -117,7 +117,7 @@ func (Map[T]) Schema(registry huma.Registry) *huma.Schema {
 
 // MarshalJSON fails: only a Reader encodes members in order.
 func (Map[T]) MarshalJSON() ([]byte, error) {
-	return nil, errors.New("an object is encoded as a whole")
+	return nil, errors.New("a Map can only be encoded by a Reader")
 }
 
 func (m Map[T]) stream(_ *Reader, to *jsontext.Encoder) error {

@@ -53,8 +53,8 @@ func NewAttempts(options AttemptsOptions) *Attempts {
 	}
 }
 
-// Judge counts an attempt to authenticate with an evidence.Unauthorized error as failed. It returns err, or beyond the
-// limit an evidence.RateLimited error.
+// Judge counts a failed attempt if err, the result of authenticating, is evidence.Unauthorized. It returns err, or an
+// evidence.RateLimited error if the address has exceeded the limit.
 //
 // It must be called after the lookup of the secret. Clients that share an address must not lock each other out, and
 // only the lookup shows whether a secret is valid.

@@ -57,7 +57,7 @@ type fullest struct {
 	clock     evidence.Clock
 
 	mu sync.Mutex
-	// held is the number of requests in the bucket at a time. It decreases by perMinute in a minute.
+	// held is the number of requests in the fullest bucket at the time at. It decreases by perMinute each minute.
 	held float64
 	at   time.Time
 }

@@ -17,9 +17,9 @@ type Origin struct {
 // Proxies are the addresses of the trusted proxies, whose X-Forwarded-For is used.
 type Proxies []netip.Prefix
 
-// Client returns the address of the client. It is the peer, unless that is a trusted proxy. Then it is the last address
-// in X-Forwarded-For that is not a trusted proxy's, as each proxy appends the address of its peer. Entries before one
-// that cannot be parsed may be forged. If there is no such address, the farthest trusted proxy counts as the client.
+// Client returns the address of the client: the peer or, if the peer is a trusted proxy, the last address in
+// X-Forwarded-For that is not a trusted proxy's. Each proxy appends the address of its peer. Entries before one that
+// cannot be parsed are ignored. Without such an address, the farthest trusted proxy counts as the client.
 func (p Proxies) Client(from Origin) netip.Addr {
 	client := canonical(from.Peer)
 	for _, header := range slices.Backward(from.ForwardedFor) {

@@ -22,7 +22,7 @@ type Account struct {
 	taken int64
 	// read is for documents from storage: of the current batch, if an answer is read batch by batch.
 	read int64
-	// held is a lower bound of read.
+	// held is the minimum to keep reserved for reads. The account counts the greater one of read and held.
 	held int64
 	// bytes is how much was read in total, in stored bytes.
 	bytes int64
@@ -64,8 +64,8 @@ func (a *Account) Hold(bytes int64) error {
 	return a.resize(a.taken, a.read, bytes)
 }
 
-// ReadAll reads to the end, at most limit bytes. It reserves memory as they arrive, so that a slow sender takes up no
-// more than twice the bytes that it has sent.
+// ReadAll reads to the end, at most limit bytes. It reserves memory as bytes arrive: at most initialReadSize, or twice
+// what the sender has sent. So a slow sender takes up little memory.
 func (a *Account) ReadAll(from io.Reader, limit int) ([]byte, error) {
 	var text []byte
 	for len(text) < limit {

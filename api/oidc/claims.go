@@ -22,8 +22,8 @@ import (
 const (
 	// maxSubject bounds a subject, in characters.
 	maxSubject = 255
-	// leeway is how far the clock of an issuer may be ahead. go-oidc allows the same for the claim nbf. There is none
-	// for exp.
+	// leeway is how far iat may be in the future, as the clock of an issuer may be ahead. go-oidc allows the same for
+	// nbf. There is no leeway for exp.
 	leeway = 5 * time.Minute
 )
 
@@ -34,8 +34,8 @@ type verifiedToken struct {
 	claims   expression.Claims
 }
 
-// verifyToken verifies the parts of a token that do not depend on a provider. A token that is refused has its subject if
-// its signature is valid.
+// verifyToken verifies what does not depend on a provider. If it refuses a token whose signature is valid, the returned
+// token still has the subject.
 func (v *Verifier) verifyToken(ctx context.Context, token string, parsed parsedToken) (verifiedToken, error) {
 	trusted, err := v.providers.IsTrusted(ctx, parsed.issuer)
 	if err != nil {

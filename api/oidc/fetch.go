@@ -90,7 +90,7 @@ func parseKeys(body []byte) ([]jose.JSONWebKey, error) {
 		return nil, fmt.Errorf("the keys cannot be read: %w", err)
 	}
 	if set.Keys == nil {
-		return nil, errors.New("the answer with the keys has no member keys")
+		return nil, errors.New("the JSON Web Key Set has no member keys")
 	}
 	var keys []jose.JSONWebKey
 	for _, text := range set.Keys {

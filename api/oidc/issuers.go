@@ -112,8 +112,8 @@ func (i *issuers) usable(ctx context.Context, name string) (issuer, error) {
 	return known, nil
 }
 
-// renew fetches the keys of an issuer, unless the last attempt is recent, and returns the cached state then. Requests
-// for one issuer share an attempt, which continues if one of them ends; the error is that of ctx.
+// renew fetches the keys of an issuer, unless the last attempt was within attemptPause, and returns the cached state.
+// The requests for an issuer share an attempt, which continues if one of them ends. The only error is that of ctx.
 func (i *issuers) renew(ctx context.Context, name string) (issuer, error) {
 	ended := i.attempts.DoChan(name, func() (any, error) { return i.attempt(name), nil })
 	select {
@@ -129,7 +129,7 @@ func (i *issuers) attempt(name string) issuer {
 	if i.age(known.attempted) < attemptPause {
 		return known
 	}
-	// A panic over the issuer's answer would end the process, as this is not the goroutine of a request.
+	// Recover from a panic over the issuer's answer. It would end the process, as this goroutine serves no request.
 	var keys []jose.JSONWebKey
 	err := goroutine.Recovered(func() (err error) {
 		keys, err = i.fetch(name)

@@ -18,8 +18,8 @@ type Trial struct {
 	Unmet []string
 }
 
-// Try returns, for an administrator, whether a provider would accept a token. Unlike Verify, it returns the reason. Its
-// errors are those of Verify that are not about the token.
+// Try returns, for an administrator, whether a provider would accept a token. Unlike Verify, it returns the reason. A
+// refused token is no error; other errors are those of Verify.
 func (v *Verifier) Try(ctx context.Context, provider identity.IdentityProvider, token string) (Trial, error) {
 	verified, err := v.verifyFor(ctx, provider, token)
 	if refused, ok := errors.AsType[refusal](err); ok {

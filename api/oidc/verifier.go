@@ -41,16 +41,16 @@ func NewVerifier(providers *tenancy.Tenancy, client *http.Client, clock evidence
 	return &Verifier{providers: providers, issuers: newIssuers(client, clock, log), clock: clock, log: log}
 }
 
-// Verify returns the identity that a token proves in an organization: that of the provider with the greatest privilege
-// among those of its issuer whose audience and condition it meets. Nothing is fetched for an issuer that no
-// organization trusts.
+// Verify returns the identity that a token proves in an organization. Among the providers of the token's issuer whose
+// audience and condition it meets, it is that of the provider with the greatest privilege. Nothing is fetched for an
+// issuer that no organization trusts.
 //
 // The work before the signature is verified does not depend on the organization or its existence. So the time to refuse
 // a forged token does not reveal which issuers an organization trusts.
 //
-// For a refused token the error is evidence.Unauthorized; the reason is logged. Only if the token fails nothing but the
-// audience or the condition of the organization's providers, the error has the reason. If the issuer cannot be reached
-// and its keys are not cached, the error is evidence.Unavailable. Errors of the database and of ctx are returned
+// For a refused token the error is evidence.Unauthorized; the reason is logged. The error contains the reason only if
+// the token is valid except for the audience or the condition of the organization's providers. If keys of the issuer
+// are needed and cannot be fetched, the error is evidence.Unavailable. Errors of the database and of ctx are returned
 // unchanged.
 func (v *Verifier) Verify(ctx context.Context, orgName, token string) (Identity, error) {
 	r := request{org: orgName}

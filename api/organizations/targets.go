@@ -32,7 +32,7 @@ func (ActionTarget) Schema(registry huma.Registry) *huma.Schema {
 	return union
 }
 
-// IgnoredTimes are members of answers that clients may send back.
+// IgnoredTimes are members of answers. Requests may have them, as clients send answers back, but they are ignored.
 type IgnoredTimes struct {
 	LastSuccessAt *float64 `json:"last_success_at,omitempty" nullable:"true" doc:"Ignored."`
 	LastFailureAt *float64 `json:"last_failure_at,omitempty" nullable:"true" doc:"Ignored."`
@@ -88,7 +88,7 @@ func (r *targetReader) read(raw json.RawMessage, at string, found validation.Fin
 	return *target
 }
 
-// typeOf returns the type that was sent, or else the one that has the other members.
+// typeOf returns the type that was sent. Without one, it derives the type from the other members.
 func typeOf(sent map[string]any) any {
 	switch {
 	case sent["type"] != nil:

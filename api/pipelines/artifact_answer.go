@@ -53,8 +53,8 @@ func (h *handlers) evaluateWithHistory(ctx context.Context, org evidence.OrgAcce
 	return evaluated, err
 }
 
-// evaluate evaluates up to a thousand records by the current facts, with a constant number of commands. Attestations
-// that no longer fit in a slot take some more, unless attested has them: see states.Evaluator.
+// evaluate evaluates up to a thousand records by the current facts, with a constant number of commands. Records of
+// incomplete slots take some more, unless attested is given: see states.Evaluator.Evaluate.
 func (h *handlers) evaluate(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord, attested pipelines.Attested) ([]evaluatedArtifact, error) {
 	flows, repos, err := resource.FlowsAndRepos(ctx, h.Base, records, func(r *evidence.ArtifactRecord) (flow, repo string) { return r.Flow, r.Repo })
 	if err != nil {
@@ -265,8 +265,8 @@ func leadTimes(all []environmentRuns, since *float64) map[string]float64 {
 	return times
 }
 
-// artifactsByFingerprint maps each fingerprint and child fingerprint to the fingerprints of its artifacts. A child that
-// is an artifact itself is that of no other (docs/semantics.md 5.5).
+// artifactsByFingerprint maps each fingerprint and child fingerprint to the fingerprints of the artifacts that it
+// belongs to. A child that was itself reported as an artifact belongs only to itself (docs/semantics.md 5.5).
 func (h *handlers) artifactsByFingerprint(ctx context.Context, org string, records []evidence.ArtifactRecord) (map[string][]string, error) {
 	artifacts := map[string][]string{}
 	var children []string

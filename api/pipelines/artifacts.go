@@ -164,8 +164,8 @@ type LatestCommitResponse struct {
 	LatestCommit *string `json:"latest_commit" nullable:"true"`
 }
 
-// getLatestCommit returns the commit of the newest record of a fingerprint. Clients call it before they report the
-// artifact. Then it returns the commit of the flow's newest artifact, or null (docs/semantics.md 5.4).
+// getLatestCommit returns the commit of the newest record of a fingerprint. If there is none, as before the artifact is
+// reported, it returns the commit of the flow's newest artifact, or null (docs/semantics.md 5.4).
 func (h *handlers) getLatestCommit(ctx context.Context, in *getLatestCommitInput, flowID string) (*server.Answer[LatestCommitResponse], error) {
 	org := server.Access(ctx)
 	record, err := h.Artifacts.LatestOnBranch(ctx, org.OrgID, flowID, in.Branch, in.Fingerprint)

@@ -163,7 +163,7 @@ func (h *handlers) pageOfTrails(ctx context.Context, org evidence.OrgAccess, in 
 	return trails, total, err
 }
 
-// pageOfKeys reads a page of the trails with keys that belong to flows, in the order of keys.
+// pageOfKeys reads a page of the trails with these keys, in their order. If flows is not nil, it skips other flows.
 func (h *handlers) pageOfKeys(keys []string, in *listOrgTrailsInput, flows []string, err error) (*storage.Batches[evidence.Trail], int64, error) {
 	if flows != nil {
 		keys = slices.DeleteFunc(keys, func(key string) bool {

@@ -53,8 +53,8 @@ func (h *handlers) listEntries(ctx context.Context, in *entriesQuery) (*server.A
 	return server.Answered(body), nil
 }
 
-// resolveFacts returns the names, kind/id, that facts have in the log. Some ids begin with the id of an environment or
-// a flow; a request may have its name instead.
+// resolveFacts returns the names of facts in the log, kind/id. If an id begins with the id of an environment or a flow,
+// a request may have the name of the environment or flow instead.
 func (h *handlers) resolveFacts(ctx context.Context, org evidence.OrgAccess, facts []string) ([]string, error) {
 	environment, flow := h.Environments.Registry.ResolveMany, h.Flows.ResolveMany
 	ids := map[string]string{}

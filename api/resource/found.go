@@ -9,7 +9,7 @@ import (
 // referrer is the input of an operation whose path refers to a resource.
 type referrer[P any] interface{ Ref() P }
 
-// Found makes an operation of a handler that takes the resource of the path, which load returns.
+// Found makes an operation of a handler that takes a resource. load reads the resource that the path refers to.
 func Found[I referrer[P], P, V, O any](load func(context.Context, P) (V, error), handler func(context.Context, *I, V) (*O, error)) server.Binder {
 	return server.Handle(func(ctx context.Context, in *I) (*O, error) {
 		found, err := load(ctx, (*in).Ref())

@@ -50,8 +50,8 @@ func CursorPage[S, T any](batchBytes int, after string, found *storage.Batches[S
 	})
 }
 
-// LinksAfter returns the links to a page of a list with cursors and to the next page, which has the number next. They
-// are made after the page has been sent. cursor returns the store's cursor, "" if there is no next page.
+// LinksAfter returns the links to this page of a list with cursors, and to the next page, which has the number next.
+// They are made after the page has been sent. Then cursor returns the store's cursor, "" if there is no next page.
 func LinksAfter(ctx context.Context, all links.Links, next int, cursor func() string) jsonstream.Map[server.Href] {
 	return jsonstream.NewMap(func(yield func(string, server.Href) bool) {
 		page := server.PageOf(ctx, all, 1, 1, 0)

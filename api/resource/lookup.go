@@ -255,8 +255,8 @@ func PhysicalIDs(environment *evidence.Environment) []string {
 	return []string{environment.ID}
 }
 
-// PhysicalEnvironments resolves names, which a field of the request has, to the ids of physical environments: two
-// commands, and up to three more for members of logical ones.
+// PhysicalEnvironments resolves names to the ids of physical environments: two commands, and up to three more for
+// members of logical ones. field is the field of the request that has the names.
 func (b *Base) PhysicalEnvironments(ctx context.Context, names []string, field string) ([]string, error) {
 	refs, err := b.ResolveEnvironments(ctx, SortUnique(slices.Clone(names)))
 	if err != nil {

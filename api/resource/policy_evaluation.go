@@ -309,8 +309,8 @@ const (
 	explanationFrame = 350
 )
 
-// Reasons bounds the reasons in an answer for verdicts about artifacts, in bytes (docs/semantics.md 18.10). Verdicts do
-// not depend on it.
+// Reasons is how many bytes an answer may still use for the reasons of verdicts (docs/semantics.md 18.10). The verdicts
+// do not depend on it.
 type Reasons struct{ left int }
 
 // NewReasons returns the bound of an answer about many artifacts.

@@ -193,7 +193,7 @@ func (r headRouter) Add(method, path string, served ...fiber.Handler) fiber.Rout
 	return r.Router.Add(method, path, served...)
 }
 
-// jsonFormat writes answers without escaping HTML and without a newline at the end.
+// jsonFormat sends an answer that beginAnswer has begun. It encodes others without escaping HTML or a final newline.
 func jsonFormat() huma.Format {
 	return huma.Format{
 		Marshal: func(w io.Writer, value any) error {
@@ -235,7 +235,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	if err != nil {
 		return fmt.Errorf("shut down: %w", err)
 	}
-	// If fiber is shut down before it gets the listener, it does not close it.
+	// fiber does not close the listener if it is shut down before it gets the listener.
 	if err := listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 		return fmt.Errorf("close listener: %w", err)
 	}
@@ -249,7 +249,7 @@ func (s *Server) Drain() { s.draining.Store(true) }
 // refuses writes. Causes are shown to operators only, on the monitoring port.
 func (s *Server) ready(c *fiber.Ctx) error {
 	if s.draining.Load() {
-		return retryable(newProblem(http.StatusServiceUnavailable, "Not ready: The process ends."), time.Second)
+		return retryable(newProblem(http.StatusServiceUnavailable, "Not ready: The process is stopping."), time.Second)
 	}
 	states, ready := s.readiness.States(c.UserContext())
 	if ready {

@@ -38,7 +38,7 @@ func readAll(b *framing.Body, limit int64, m *memory.Account) ([]byte, error) {
 	if err := m.Fits(minMultiple * int64(b.Length)); err != nil {
 		return nil, err
 	}
-	// One byte more than allowed, to see the end.
+	// Read one byte more than allowed, to reach the end of the body or to notice that it is longer.
 	readLimit := int(limit) + 1
 	if b.Length >= 0 {
 		readLimit = b.Length + 1

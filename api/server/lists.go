@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// MaxPage ends a page of a list with cursors after this many bytes were read. Lists without cursors have no such
-	// limit, as they are never in memory as a whole.
+	// MaxPage bounds a page of a list with cursors, in bytes read. The page ends after the batch that exceeds it, and
+	// the next page continues there. Other lists have no such limit, as they are never in memory as a whole.
 	MaxPage = 32 * Mebibyte
 	// firstPart is the size of the first part of a batch, in documents: the largest page of most lists.
 	firstPart = 100
@@ -107,7 +107,7 @@ func (p Page) count() int {
 	return int((p.total + int64(p.size) - 1) / int64(p.size))
 }
 
-// Beyond reports whether the page is after the last one. Totals end at storage.MaxCount, and so do the pages.
+// Beyond reports whether the page has no entries. Totals are at most storage.MaxCount, so later entries have no page.
 func (p Page) Beyond() bool {
 	return p.size == 0 || int64(OffsetOf(p.number, p.size)) >= p.total
 }

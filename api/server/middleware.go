@@ -46,7 +46,7 @@ func (s *Server) observe(c *fiber.Ctx) error {
 	}()
 	ctx := context.WithValue(traced, requestKey{}, r)
 	if r.method == fiber.MethodGet || r.method == fiber.MethodHead {
-		// Reads of a write are not charged: a write must not fail halfway for lack of memory.
+		// Do not charge the reads of other methods: a write must not fail halfway for lack of memory.
 		ctx = storage.WithCharge(ctx, r.Memory.Charge)
 	}
 	c.SetUserContext(ctx)
@@ -103,7 +103,7 @@ func newRequest(c *fiber.Ctx) *Request {
 
 		findings: found,
 	}
-	// A browser also sends its certificate with requests that pages of other sites make.
+	// Ignore the certificate if there is an Origin: browsers also send it with requests of pages of other sites.
 	if r.Authorization == "" && c.Get(fiber.HeaderOrigin) == "" {
 		r.Certificate = framing.ClientCertificate(c.Context().Conn())
 	}

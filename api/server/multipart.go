@@ -342,7 +342,7 @@ func MalformedForm(err error) error {
 	return evidence.NewError(evidence.Invalid, formBrokenMessage)
 }
 
-// FailingReader keeps the error of reading.
+// FailingReader keeps the error of its Reader in Err, so that callers can tell it from an error of writing.
 type FailingReader struct {
 	Reader io.Reader
 	Err    error

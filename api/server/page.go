@@ -99,10 +99,10 @@ func (s *Server) recognizeSession(c *fiber.Ctx, r *Request) error {
 // Operation describes an operation of the API for pages.
 type Operation struct {
 	Route
-	// Body is nil if the request has none.
 	Parameters []*huma.Param
-	Body       *huma.RequestBody
-	registry   huma.Registry
+	// Body is nil if the request has none.
+	Body     *huma.RequestBody
+	registry huma.Registry
 }
 
 // Operation returns the operation with an id.

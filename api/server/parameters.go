@@ -98,8 +98,8 @@ func normalizeQuery(v *validation.Validator, p *huma.Param, r *Request) []string
 	return nil
 }
 
-// checkParameter checks and coerces a parameter. Its findings are collected apart from found, which drops repeated
-// findings and those over its maximum, so that ok is false for every invalid parameter: huma must not see one.
+// checkParameter checks and coerces a parameter. ok is false for every invalid parameter, as huma must not see one. So
+// it collects findings apart from found, which drops repeated findings and those beyond the maximum.
 func checkParameter(v *validation.Validator, p *huma.Param, value any, found validation.Findings) (checked any, ok bool) {
 	own := validation.Findings{}
 	checked = v.Check(p.Schema, value, p.In+"."+p.Name, own)

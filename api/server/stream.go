@@ -35,8 +35,8 @@ type Download struct {
 	// Memory is the memory that the download takes up until it is sent, in bytes.
 	Memory int64
 	// Open returns length bytes from offset on; a length of -1 means to the end. Its context is valid until the reader
-	// is closed. The end of the request cancels it before the first bytes are read; later, a read that exceeds the
-	// request timeout does.
+	// is closed. It is canceled if the request ends before the first bytes are read, or if a later read exceeds the
+	// request timeout.
 	Open func(ctx context.Context, offset, length int64) (io.ReadCloser, error)
 	// Verify returns the error that Open would return, for answers without a body. nil if Open cannot fail.
 	Verify func(ctx context.Context) error
@@ -219,7 +219,7 @@ func newMinRateReader(content io.Reader, closer io.Closer, conn net.Conn, p read
 	return &minRateReader{Closer: closer, content: content, conn: conn, pace: p, due: time.Now().Add(p.grace)}
 }
 
-// Read reads content. The time that this takes is not counted against the client.
+// Read reads content. It extends the client's deadline by the time that the read takes.
 func (p *minRateReader) Read(b []byte) (int, error) {
 	began := time.Now()
 	n, err := p.content.Read(b)

@@ -50,7 +50,7 @@ func (c *certificates) get(*tls.ClientHelloInfo) (*tls.Config, error) {
 		if err := c.read(); err != nil {
 			c.log.Warn("the certificate has changed and cannot be read", "error", err.Error())
 		} else {
-			c.log.Info("read the certificate again")
+			c.log.Info("the changed certificate is in use")
 		}
 	}
 	c.checkedAt = time.Now()

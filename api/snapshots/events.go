@@ -65,8 +65,8 @@ type EventLink struct {
 	HTML string `json:"html"`
 }
 
-// bounds returns the bounds of the log in the query. For each bound, the time takes precedence over start or end, and
-// these take precedence over the interval.
+// bounds returns the bounds of the log in the query. The interval is ignored if start or end is sent. A time (start_ts
+// or from, end_ts or to) takes precedence over both.
 func (in *listEventsInput) bounds(ctx context.Context, now time.Time) (start, end timeline.Moment, err error) {
 	start, end = timeline.Beginning(), timeline.End()
 	if in.Interval != "" && !server.QueryHas(ctx, "start") && !server.QueryHas(ctx, "end") {
@@ -224,8 +224,8 @@ type eventLog struct {
 	latest      int64                   // number of the last snapshot
 }
 
-// loadEventLog returns the log of the environment with a name. It ends with the head's last snapshot, whose events are
-// all stored. Those of a snapshot that is being made may not be.
+// loadEventLog returns the log of the environment with a name. The log ends with the head's last snapshot, as the
+// events of a snapshot that is still being made may not all be stored.
 func (h *handlers) loadEventLog(ctx context.Context, name string) (*eventLog, error) {
 	environment, err := h.LoadEnvironment(ctx, name)
 	if err != nil {

@@ -126,8 +126,8 @@ func finite(value any) bool {
 	return true
 }
 
-// checkUnion uses the first branch that is valid. If none is, the findings of all are added. With several branches
-// other than null, each has its own location.
+// checkUnion uses the first branch that is valid. If none is, it adds the findings of all. If several branches are not
+// null, the location of a finding includes the name of its branch.
 func (v *Validator) checkUnion(branches []*huma.Schema, value any, at string, found Findings) any {
 	notNull := 0
 	for _, branch := range branches {

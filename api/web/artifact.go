@@ -35,7 +35,7 @@ type artifactPage struct {
 	Artifact pipelines.ArtifactResponse
 	// Attested are its attestations in its trail.
 	Attested section
-	// Verdicts are those of the first maxPlaces places where it runs. Unasked are further places, without verdicts.
+	// Verdicts are of the first maxPlaces environments where it runs. Unasked are other such environments.
 	Verdicts []verdict
 	Unasked  []pipelines.ArtifactPlace
 	// MoreUnasked, MoreExited and MoreHistory are how many entries are left out.

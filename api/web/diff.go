@@ -62,7 +62,7 @@ func (p *page) findEnvironment(into *environment) (moved bool, err error) {
 	return true, p.Redirect(into.Name)
 }
 
-// snappish returns the API's form of a snapshot expression. Without an environment it is of the page's environment.
+// snappish returns a snapshot expression as the API takes it. It adds the page's environment if there is none.
 func snappish(environment, expression string) string {
 	expression = strings.TrimSpace(expression)
 	if _, err := strconv.ParseUint(expression, 10, 63); err == nil {

@@ -24,7 +24,7 @@ const maxEvaluated = 5
 type evaluation struct {
 	// Changes counts artifacts by the API's kind of change.
 	Changes map[string]int
-	// Shown are the first of the artifacts that would change or not be compliant. Told is the number of all.
+	// Shown are the first artifacts that would change or not be compliant. Told counts all that the API lists.
 	Shown []governance.EvaluatedArtifact
 	Told  int
 }

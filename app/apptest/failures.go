@@ -11,8 +11,8 @@ import (
 	"attestry/storage/storagetest"
 )
 
-// ChangesFail makes changes of an empty store in turn. It repeats that with one command that fails, for each of their
-// commands, of which there must be at least least. A change of which a command fails must return an error.
+// ChangesFail makes changes of an empty store in turn. It repeats them once for each of their commands, which then
+// fails. One of the changes must return an error then. There must be at least least commands.
 func ChangesFail(t *testing.T, least int, changes ...func(s *app.Store) error) {
 	t.Helper()
 	var objects storage.Objects
@@ -33,8 +33,8 @@ func ChangesFail(t *testing.T, least int, changes ...func(s *app.Store) error) {
 	})
 }
 
-// ReadsFail repeats reads of a store with one command that fails, for each of their commands. One read must then return
-// an error.
+// ReadsFail makes reads of a store. It repeats them once for each of their commands, which then fails. One of the reads
+// must return an error then.
 func ReadsFail(t *testing.T, store *app.Store, reads func(s *app.Store) []error) {
 	t.Helper()
 	open := func() storage.Documents { return store.Documents }

@@ -147,7 +147,7 @@ func (k NamedThings) crash(s *Fixture, org string, c NameChange, n int, after, l
 	if look {
 		k.Summary(s, org)
 	}
-	// What is archived already is not found again.
+	// If the first attempt has archived the thing, the repeated one finds it archived.
 	if err := c.Change(s, org); err != nil && (!errors.Is(err, storage.ErrArchived) || c.Want != "") {
 		s.T.Errorf("%s: repeated: %v", org, err)
 	}

@@ -37,10 +37,10 @@ type child struct {
 	diagnosis *diagnosis
 }
 
-// startChild starts this program again, without its settings.
+// startChild starts this program again. The child gets none of the environment variables but TZ.
 func startChild(limits Limits) (*child, error) {
 	if os.Getenv(childVariable) != "" {
-		return nil, errors.New("a child of an Evaluator cannot have one: its main does not call evaluation.ServeChild")
+		return nil, errors.New("a child of an Evaluator starts another: main must call evaluation.ServeChild first")
 	}
 	program, err := findProgram()
 	if err != nil {

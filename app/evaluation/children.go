@@ -15,8 +15,8 @@ type children struct {
 	idle []*child
 }
 
-// evaluate passes a request to a child. A child that fails is ended, with errOverLimits if it exceeded the limits, and
-// the next one is started at once, so that no other evaluation waits. Children that died while idle are replaced.
+// evaluate passes a request to a child. A child that fails is ended and replaced at once, so that no other evaluation
+// waits. The error is errOverLimits if it exceeded its limits. Children that died while idle are replaced, too.
 func (c *children) evaluate(ctx context.Context, r request) (answer, error) {
 	for {
 		child, fresh, err := c.take()

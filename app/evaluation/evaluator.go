@@ -82,7 +82,7 @@ func newWithin(limits Limits, log *slog.Logger) *Evaluator {
 	return &Evaluator{log: log, queue: newQueue(slots, slots-1, maxWaiting), evaluate: children.evaluate, close: children.close}
 }
 
-// Check is attestation.Check for an organization. Beyond the limits it is Invalid; Unavailable may be tried again.
+// Check is attestation.Check within the limits. It returns Invalid beyond them, and Unavailable if a retry may help.
 func (e *Evaluator) Check(ctx context.Context, org string, definition attestation.Definition) error {
 	_, err := e.do(ctx, org, definition, nil)
 	if errors.Is(err, errOverLimits) {

@@ -54,7 +54,7 @@ func (l Limits) watch(evaluation func()) (allocated uint64) {
 	_, stop := goroutine.Every(context.Background(), watchInterval, func(context.Context) error { l.enforce(began); return nil })
 	evaluation()
 	stop()
-	// The watch may have missed the end, or ended itself. This check does not depend on its timing.
+	// The periodic check may have missed the end of the evaluation, or have stopped. Check once more.
 	allocated = l.enforce(began)
 	if allocated > l.Memory/4 {
 		runtime.GC() // so that the next evaluation is not charged for this one's memory

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// limitMemory limits the growth of the process's address space, in bytes; only on Linux. A limit of data would not
-// suffice: the runtime reserves addresses before it uses them, and mappings within a reservation escape it.
+// limitMemory limits the growth of the process's address space, in bytes; only on Linux. RLIMIT_DATA would not suffice:
+// the runtime reserves addresses before it uses them, and that limit does not cover mappings within a reservation.
 func limitMemory(growth uint64) error {
 	size, err := addressSpace()
 	if errors.Is(err, fs.ErrNotExist) {

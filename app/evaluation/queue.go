@@ -29,7 +29,7 @@ func newQueue(slots, maxRunning, maxWaiting int) *queue {
 	}
 }
 
-// acquire waits for a slot. It is Unavailable if too many wait or ctx ends.
+// acquire waits for a slot. It returns an Unavailable error if too many evaluations wait or ctx ends.
 func (q *queue) acquire(ctx context.Context, org string) error {
 	if ctx.Err() != nil {
 		return errTimeout
@@ -63,7 +63,7 @@ func (q *queue) join(org string) (<-chan struct{}, error) {
 	return granted, nil
 }
 
-// grant gives a free slot to the organization whose turn it is, if there are both.
+// grant gives a free slot to the next waiting organization that runs fewer than maxRunning, if there are both.
 func (q *queue) grant() {
 	i := slices.IndexFunc(q.turns, func(org string) bool { return q.running[org] < q.maxRunning })
 	if q.free == 0 || i < 0 {

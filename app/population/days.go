@@ -22,14 +22,14 @@ type days struct {
 	asOf moment
 	// until is the number of the first day that was not counted.
 	until float64
-	// sums has the days on which something happened, by number, without those in again, which are to be counted again.
+	// sums are by the number of the day, without empty days. The days in again are not in sums.
 	sums  map[float64]*daySum
 	again []float64
 }
 
 // moment says which facts were counted.
 type moment struct {
-	// names are those that the environment had and has, joined, by which incidents are assigned.
+	// names are the current and former names of the environment, joined. They decide which incidents it has.
 	names string
 	// facts is the time up to which all facts of the organization were reflected, and snapshots that of the
 	// environment's last snapshot, in Unix seconds. Later snapshots have later times.
@@ -197,7 +197,7 @@ func (d *days) addTo(totals *Totals, end float64) {
 	}
 }
 
-// count adds an environment's deployments and events between two times in Unix seconds, to excluded, to days.
+// count adds an environment's deployments and events from a time until before another, in Unix seconds, to into.
 func (r *Reader) count(ctx context.Context, org, environment string, from, to float64, into *days) error {
 	if from >= to {
 		return nil

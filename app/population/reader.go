@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// glassSpan is how long before an artifact runs a cluster may have admitted it, in seconds.
+	// glassSpan is the maximum time from a break-glass admission to a deployment that it counts for, in seconds.
 	glassSpan = secondsPerDay
 	// attestationBytes bounds the attestations that are read at a time.
 	attestationBytes = 4 << 20
@@ -29,7 +29,7 @@ type Reader struct {
 	// pageBytes bounds the size of a page.
 	pageBytes int
 	days      cache.LRU[*days]
-	// Digests also sets Totals.Rows, which takes a tenth of the time.
+	// Digests makes the reader compute the digest Totals.Rows, which takes a tenth of its time.
 	Digests bool
 	// Release, unless nil, is called before each page of a whole period, when the earlier pages are not needed any more.
 	Release func(context.Context)
@@ -88,8 +88,8 @@ func (r *Reader) eachEvent(ctx context.Context, environment string, p *period.Pe
 	})
 }
 
-// Checkpoints returns the checkpoints of the log at the bounds of a period, zero if there are none: the last one before
-// it, and the first one after it. If nothing was recorded after the period, its last one covers all of it.
+// Checkpoints returns the log's checkpoints before and after a period, zero if there are none. If nothing was recorded
+// after the period, end is its last checkpoint, which covers all of it. While the period is open, end is zero.
 func (r *Reader) Checkpoints(ctx context.Context, p *period.Period, now float64) (begin, end logs.Checkpoint, err error) {
 	if begin, err = r.store.Logs.At(ctx, p.Org, p.From); err != nil || p.Open(now) {
 		return begin, end, err
@@ -113,7 +113,7 @@ func (r *Reader) Describe(ctx context.Context, org string, deployments []snapsho
 // describe is Describe with a cache of changes.
 func (r *Reader) describe(ctx context.Context, org string, deployments []snapshot.Deployment, found *changes) ([]Row, error) {
 	rows := evidence.Map(deployments, func(one snapshot.Deployment) Row { return newRow(&one) })
-	// Each of them sets other members of the rows.
+	// Run these at once: each sets different members of the rows.
 	var reads goroutine.Group
 	reads.Go(func() error { return r.addEnvironments(ctx, org, deployments, rows) })
 	reads.Go(func() error { return r.addChanges(ctx, org, deployments, rows, found) })

@@ -79,8 +79,8 @@ func newAssessment(of *framework.Framework) Assessment {
 	return assessment
 }
 
-// measureLog sets all measures to whether the log had a checkpoint before the period ended, if it has ended. A log that
-// began later does not show what was altered or removed before.
+// measureLog sets the measures of the log once the period has ended. They are met if the log had a checkpoint before
+// the end. A log that began later does not show what was altered or removed before.
 func (r *Reader) measureLog(ctx context.Context, p *period.Period, measures []*Measure, now float64) error {
 	if p.Open(now) || len(measures) == 0 {
 		return nil
@@ -134,13 +134,13 @@ func addRow(measures []*Measure, row *Row) {
 	}
 }
 
-// unmet returns why a row does not meet a measure, "" if it does, and whether a reason for that was recorded.
+// unmet returns why a row does not meet a measure, "" if it does. exception is set if a reason for that was recorded.
 func (r *Row) unmet(measure *framework.Measure) (why string, exception bool) {
 	if measure.Attestation != nil || measure.Control != "" {
 		why, exception = r.lacks(measure)
 	}
 	for _, finding := range measure.Findings {
-		// An override is no reason for the other findings.
+		// An override does not excuse the other findings.
 		if override := finding == string(period.Overridden); r.Has(finding) && (why == "" || exception && !override) {
 			why, exception = strings.ReplaceAll(finding, "_", " "), override
 		}
@@ -156,7 +156,7 @@ func (r *Row) unmet(measure *framework.Measure) (why string, exception bool) {
 	return why, false
 }
 
-// lacks is unmet for an attestation or a decision that is required before a row ran.
+// lacks is unmet for a measure that requires an attestation or a decision before the artifact ran.
 func (r *Row) lacks(measure *framework.Measure) (why string, exception bool) {
 	why = "not attested before it ran"
 	for i := range r.entries {

@@ -59,7 +59,7 @@ type Row struct {
 	controls map[string]string
 }
 
-// Has reports whether a finding is the row's kind, verdict or approval, a flag or an incident; "" is in all rows.
+// Has reports whether the row has a finding: its kind, verdict or approval, a flag, or "incident". "" is in all rows.
 func (r *Row) Has(finding string) bool {
 	switch finding {
 	case "":
@@ -102,8 +102,8 @@ func newRow(d *snapshot.Deployment) Row {
 
 func changeOf(environment, fingerprint string) string { return environment + "/" + fingerprint }
 
-// sum is the SHA-256 of the row as CSV, without names that can change, and of the ids of its attestations, which do not
-// change.
+// sum is the SHA-256 of the row as CSV and of the ids of its attestations. It leaves out the names of the environment
+// and of the flow, which can change.
 func (r Row) sum() [sha256.Size]byte {
 	r.Environment, r.Flow = "", ""
 	ids := evidence.Map(r.entries, func(entry evidence.Entry) string { return entry.ID })

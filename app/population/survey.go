@@ -14,7 +14,7 @@ type Survey struct {
 	totals      Totals
 	assessments []Assessment
 	changes     *changes
-	// ofRows and ofLog are the measures of the assessments. decided means that some are of decisions.
+	// ofRows and ofLog are the measures of rows and of the log. decided means that a measure is about decisions.
 	ofRows, ofLog []*Measure
 	decided       bool
 }
@@ -38,8 +38,8 @@ func (r *Reader) NewSurvey(p *period.Period, frameworks ...framework.Framework) 
 	return s
 }
 
-// Walk surveys the next page of deployments after a cursor, and returns the next cursor. They are "" at the beginning
-// and the end. The number of commands does not depend on the number of deployments.
+// Walk surveys the page of deployments after a cursor, "" for the first page. It returns the next cursor, "" after the
+// last page. The number of commands does not depend on the number of deployments.
 func (s *Survey) Walk(ctx context.Context, after string) ([]Row, string, error) {
 	rows, next, err := s.reader.walk(ctx, s.period, after, s.changes)
 	if err == nil && s.decided {

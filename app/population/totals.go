@@ -83,8 +83,8 @@ func (t *Totals) Add(row *Row) {
 
 func (t *Totals) addSum(sum [sha256.Size]byte) { subtle.XORBytes(t.rows[:], t.rows[:], sum[:]) }
 
-// Rows is a digest of the rows that a reader with Digests has counted, and of their attestations, in any order and
-// without names of environments and flows.
+// Rows is a digest of the rows that a reader with Digests has counted, and of their attestations. It does not depend on
+// the order of the rows or on the names of environments and flows.
 func (t *Totals) Rows() string { return hex.EncodeToString(t.rows[:]) }
 
 func (t *Totals) addEvent(event *snapshot.Event) {

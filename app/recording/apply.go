@@ -31,8 +31,8 @@ func (t *recordingTime) choose(u *trailUpdate, bounds timeBounds) float64 {
 	return t.chosen
 }
 
-// applyAttestation applies an attestation to the trail, its slots and the latest decisions. It stores the attestation
-// even if it is stored already, since its leaf may be missing.
+// applyAttestation applies an attestation to the trail, its slots and the latest decisions. It also writes an
+// attestation that is stored already, since its leaf in the transparency log may be missing.
 func (u *trailUpdate) applyAttestation(in attestationInput, a *evidence.Attestation, repo *evidence.Repo) {
 	attestation.Review(a, in.accounts, evidence.CommitSHA(u.trail.Value.Commit))
 	u.recorder.Attestations.Collection.PutIn(&u.facts, *a)
@@ -55,8 +55,8 @@ func (u *trailUpdate) applyAttestation(in attestationInput, a *evidence.Attestat
 	u.events = append(append(u.events, events[1:]...), events[0])
 }
 
-// applyArtifact applies an artifact to the trail, its slot and the provenance, and stores it, again if need be. The
-// slot also gets the attestations that were made before the trail had the artifact under this name.
+// applyArtifact applies an artifact to the trail, its slot and the provenance. It also writes an artifact that is
+// stored already. The slot also gets the attestations that were made before the trail had the artifact under this name.
 func (u *trailUpdate) applyArtifact(in artifactInput, record *evidence.ArtifactRecord, repo *evidence.Repo) {
 	u.recorder.Artifacts.Collection.PutIn(&u.facts, *record)
 	u.reported[record.Fingerprint] = true
@@ -105,8 +105,8 @@ func (u *trailUpdate) concern(fingerprints ...string) {
 	}
 }
 
-// concernAttested adds the artifacts whose state an attestation may change. A trail and a slot do not keep the
-// fingerprints of all their older artifacts, which may still run.
+// concernAttested adds the artifacts whose state an attestation may change. If these may include older artifacts whose
+// fingerprints the trail or the slot does not keep, it sets concernsAll.
 func (u *trailUpdate) concernAttested(slots []*slotUpdate, a *evidence.Attestation) {
 	switch {
 	case a.OfTrail():

@@ -64,7 +64,7 @@ func (r *Recorder) beginSome(ctx context.Context, flow string, begins []*begin) 
 	if _, ok := errors.AsType[*storage.RefusedWrite](err); !ok {
 		return err
 	}
-	// Some may have been inserted.
+	// Some trails may have been inserted before the write was refused. insertAlone accepts them.
 	for _, one := range begun {
 		one.err = r.insertAlone(ctx, one.trail)
 	}

@@ -26,7 +26,7 @@ const (
 	maxCached = 32 << 20
 )
 
-// errWriteFirst is the error of a change that must read facts which are not written yet. It is applied after them.
+// errWriteFirst is the error of a change that depends on facts not written yet. The change is applied after the write.
 var errWriteFirst = errors.New("what was recorded before must be written first")
 
 // errNoTrail reports that a trail does not exist.
@@ -67,7 +67,7 @@ func (r *Recorder) applyChanges(ctx context.Context, trail string, changes []*ch
 	}
 }
 
-// applySome records the first ones of the changes and returns their number. Its error applies to all changes.
+// applySome records the first changes and returns their number. Its error applies to all changes without an error.
 func (r *Recorder) applySome(ctx context.Context, trail string, changes []*change) (done int, err error) {
 	repeated := false
 	for try := range updateAttempts {
@@ -203,7 +203,7 @@ func (r *Recorder) changeOpened(ctx context.Context, scope Scope, at *recordingT
 	return r.changeOrBegin(ctx, scope, flow, at, apply)
 }
 
-// changeOrBegin records something in the trail of a scope in a flow, by id, which it begins if need be.
+// changeOrBegin records something in the trail of a scope. flow is the id of its flow. If need be, it begins the trail.
 func (r *Recorder) changeOrBegin(ctx context.Context, scope Scope, flow string, at *recordingTime, apply func(context.Context, *trailUpdate) error) error {
 	for {
 		err := r.change(ctx, evidence.TrailKey(flow, scope.Trail), apply)

@@ -101,8 +101,8 @@ func (u *trailUpdate) affected(ctx context.Context) (affected, error) {
 }
 
 // announceIn adds new generations of the affected environments to a batch, after the check that nothing has started
-// since they were read. New children of an artifact first change the version of the running set. So a concurrent write
-// that looked up where the artifact runs without these children is refused, unless it stored its fact before.
+// since they were read. If a record adds children to its artifact, the version of the running set also changes. Then a
+// concurrent write that looked up environments without these children is refused, unless it stored its fact before.
 func (r *Recorder) announceIn(batch *storage.Batch, org string, a affected, givesChildren bool) {
 	if !a.all {
 		r.Running.CheckIn(batch, org, a.version)

@@ -14,7 +14,7 @@ var highWaterMarkSchema = &storage.Schema{Name: "marks"}
 // Schemas declares the collections of this package.
 func Schemas() []*storage.Schema { return []*storage.Schema{highWaterMarkSchema} }
 
-// highWaterMark is the time up to which the aggregates reflect all facts of an organization.
+// highWaterMark says up to which time the aggregates of an organization reflect all facts: see start.
 type highWaterMark struct {
 	Org string `json:"org"`
 	// Times are those of the newest facts of the reconciler's last passes, in Unix seconds. They never decrease.
@@ -22,8 +22,8 @@ type highWaterMark struct {
 }
 
 const (
-	// markHistory is how many passes of the reconciler a fact may take to be stored after its time was chosen. A pass
-	// takes place every half minute. highWaterMarkAge and a request together are much shorter than four passes.
+	// markHistory is how many passes of the reconciler a mark keeps, one every half minute. A fact must be stored
+	// within this time after its own time was chosen. highWaterMarkAge and a request together are much shorter.
 	markHistory = 4
 	// highWaterMarkAge is how long a process caches a mark.
 	highWaterMarkAge = 10 * time.Second
@@ -39,7 +39,7 @@ func (m *highWaterMark) newest() float64 {
 	return m.Times[len(m.Times)-1]
 }
 
-// start is where the next pass begins. Facts whose times were chosen since the oldest of the last passes are later.
+// start is where the next pass begins. Facts whose times were chosen since the oldest kept pass are later.
 func (m *highWaterMark) start() float64 {
 	if len(m.Times) < markHistory {
 		return 0

@@ -34,8 +34,8 @@ type artifactInput struct {
 }
 
 // timeBounds are times in Unix seconds. A fact must be later than superseded, the newest fact outside of its trail that
-// it may supersede, and than reconciled, up to which the reconciler has read. kept is the first time of the flow's
-// provenance, which never changes: a fact that may be stored with it keeps it.
+// it may supersede, and than reconciled, up to which the reconciler has read. kept is the time of the flow's first
+// record in the provenance. It never changes, so a fact that may already be stored with this time keeps it.
 type timeBounds struct{ superseded, reconciled, kept float64 }
 
 // loadSlot returns the slot of a name, with pending changes.

@@ -40,7 +40,7 @@ func (r *Recorder) Reconcile(ctx context.Context, org string, until float64) (in
 	return applied, r.marks.collection.Put(ctx, last)
 }
 
-// reapplied is how many facts of a time span had to be applied, and the time of the newest one in it, in Unix seconds.
+// reapplied is the number of facts that reapply applied, and the time of the span's newest fact, in Unix seconds.
 type reapplied struct {
 	applied int
 	newest  float64

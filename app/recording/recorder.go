@@ -14,14 +14,14 @@ import (
 	"attestry/storage/pipelines"
 )
 
-// Recorder writes what pipelines report with one batch: the fact, then the aggregates that reflect it,
-// then its event. Facts can be applied again in any order, as Reconcile does without an event.
+// Recorder writes what pipelines report with one batch: the fact, then the aggregates that reflect it, then its event.
+// Facts can be applied again in any order. Reconcile does so for facts without an event.
 type Recorder struct {
 	Repositories
 	docs  storage.Documents
 	marks *highWaterMarks
 
-	// changes combines concurrent changes of a trail, by key, begins concurrent begins of trails in a flow, by id.
+	// changes combines concurrent changes of a trail, by its key. begins combines new trails of a flow, by its id.
 	changes *storage.Combiner[*change]
 	begins  *storage.Combiner[*begin]
 	// cached are trails as this process wrote them last, by key.

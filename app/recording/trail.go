@@ -101,7 +101,7 @@ func (r *Recorder) patch(ctx context.Context, scope Scope, seen storage.Versione
 }
 
 // announceTrail changes the generations of the environments in which artifacts of a trail run. Call it after the trail
-// was changed: then an evaluation that read the old trail finds another generation the next time.
+// was changed. Then an environment that was evaluated with the old trail is evaluated again.
 func (r *Recorder) announceTrail(ctx context.Context, trail *evidence.Trail) error {
 	// Older artifacts, whose fingerprints the trail does not keep, may still run.
 	if trail.HasOlderArtifacts() {
@@ -119,7 +119,7 @@ func (r *Recorder) announceTrail(ctx context.Context, trail *evidence.Trail) err
 	return batch.Write(ctx, r.docs)
 }
 
-// hasUnannounced reports whether another change is pending that may not have changed the generations.
+// hasUnannounced reports whether the trail has a pending change other than own, which may not be announced yet.
 func hasUnannounced(trail *evidence.Trail, own string) bool {
 	return slices.ContainsFunc(trail.Pending, func(e evidence.TrailEvent) bool {
 		return e.Type == evidence.TrailUpdated && e.ID != own

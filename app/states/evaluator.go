@@ -37,9 +37,9 @@ type Evaluated struct {
 	Status   evidence.Status
 }
 
-// Of returns the states of artifacts: one command per MaxMany trails and templates, and
-// as many for the slots of those that are not the newest of their name. Artifacts of
-// incomplete slots take one more for their records, and those of RebuildSlots.
+// Of returns the states of artifacts. It takes one command per MaxMany trails and templates. Artifacts that are not the
+// newest of their name take as many for their slots. If these are incomplete, they take one more for the records, and
+// those of RebuildSlots.
 func (e *Evaluator) Of(ctx context.Context, org string, queries []Query) (map[Query]evidence.Status, error) {
 	trails, err := e.trailsOf(ctx, org, queries)
 	if err != nil {
@@ -121,8 +121,8 @@ func (e *Evaluator) trailsOf(ctx context.Context, org string, queries []Query) (
 	return trails, err
 }
 
-// evaluate evaluates artifacts from their slots, in the order of queries. rebuild makes the
-// slots of queries with incomplete slots, whose indexes it gets, by the ids of records.
+// evaluate evaluates artifacts from their slots, in the order of queries. rebuild gets the indexes of queries with
+// incomplete slots, and returns the rebuilt slots by the ids of records.
 func (e *Evaluator) evaluate(ctx context.Context, trails map[string]trailWithTemplate, queries []Query, rebuild func(incomplete []int) (map[string]evidence.Slot, error)) ([]Evaluated, error) {
 	found, err := e.slots.GetMany(ctx, storage.Distinct(evidence.Map(queries, Query.slotID)))
 	if err != nil {

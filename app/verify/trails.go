@@ -43,7 +43,7 @@ func (v *verification) checkTrails(ctx context.Context, _ *storage.Schema, recor
 	for _, trail := range trails {
 		for _, entry := range trail.Entries {
 			if !reflects(entry, facts[entry.ID].Entry) {
-				found.add(trail.Key(), "its attestation "+entry.ID+" is missing or says otherwise")
+				found.add(trail.Key(), "its attestation "+entry.ID+" is missing or differs")
 			}
 		}
 		evaluated, err := v.evaluate(ctx, trail, found)
@@ -141,12 +141,12 @@ func (v *verification) checkSlots(ctx context.Context, _ *storage.Schema, record
 	for _, slot := range slots {
 		for _, entry := range slot.Entries {
 			if fact := attested[entry.ID]; !reflects(entry.Entry, fact.Entry) || entry.Fingerprint != fact.Fingerprint || entry.Commit != fact.Commit {
-				found.add(slot.ID(), "its attestation "+entry.ID+" is missing or says otherwise")
+				found.add(slot.ID(), "its attestation "+entry.ID+" is missing or differs")
 			}
 		}
 		for _, artifact := range slot.Artifacts {
 			if artifact != reported[artifact.Record] {
-				found.add(slot.ID(), "its artifact "+artifact.Record+" is missing or says otherwise")
+				found.add(slot.ID(), "its artifact "+artifact.Record+" is missing or differs")
 			}
 		}
 	}

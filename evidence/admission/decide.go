@@ -33,7 +33,7 @@ type Refusal struct {
 // Outcome is the outcome of a decision.
 type Outcome string
 
-// The outcomes. BreakGlass is that of a workload that is admitted because it gives a reason.
+// The outcomes. BreakGlass means that a workload was admitted despite refusals, for the reason that it gave.
 const (
 	Admitted   Outcome = "admitted"
 	Warned     Outcome = "warned"
@@ -45,7 +45,7 @@ const (
 type Decision struct {
 	Outcome  Outcome
 	Refusals []Refusal
-	// Reason is that of BreakGlass.
+	// Reason is why the workload broke glass, "" for other outcomes.
 	Reason string
 }
 

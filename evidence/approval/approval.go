@@ -67,7 +67,7 @@ func Overall(reviews []Review) State {
 	}
 }
 
-// Follow sets number, base and time by the flow's last approval and its last Approved one, which may be zero.
+// Follow sets number, base and time by the flow's last approval and the last one in state Approved, each zero if none.
 func (a *Approval) Follow(last, approved *Approval) {
 	a.Number = last.Number + 1
 	a.Base = approved.Target
@@ -77,7 +77,7 @@ func (a *Approval) Follow(last, approved *Approval) {
 // Key is unique among the approvals of all flows.
 func (a *Approval) Key() string { return Key(a.Flow, a.Number) }
 
-// Key is that of the approval of a flow with a release number.
+// Key returns the key of the approval with a release number in a flow.
 func Key(flow string, number int) string { return flow + "/" + strconv.Itoa(number) }
 
 // TrailKey is the key of the trail that the artifact was reported to.

@@ -13,9 +13,9 @@ import (
 // webFlow is the author of commits that GitHub makes on behalf of a user of its website.
 const webFlow = "GitHub <noreply@github.com>"
 
-// Approved returns the number of independent approvals after the last commit of a pull request: the least number of any
-// author, and the greatest of all pull requests (docs/semantics.md 18.12). If it is 0, lack is the reason. Commits with
-// an unknown author or time count as not approved. commit is that of the trail, "" if unknown.
+// Approved returns how many independent approvals an attestation has after the last commit of a pull request, and why
+// if it has none (docs/semantics.md 18.12). The author with the fewest approvals counts, and the pull request with the
+// most. An unknown author or time counts as no approval. commit is that of the trail, "" if unknown.
 func Approved(a *evidence.Attestation, commit string) (approvers int, lack string) {
 	found, err := pullRequestsOf(a)
 	if err != nil {
@@ -115,7 +115,7 @@ func (r *reviewed) approved(commit string) (approvers int, lack string) {
 }
 
 // authors returns the authors of the code and the time of the last commit in Unix seconds, or in fault what is unknown.
-// Whoever opened the pull request is an author, unless the trail has its merge commit: merging is not writing.
+// Whoever opened the pull request is one of them, unless the trail's commit is its merge commit.
 func (r *reviewed) authors(commit string) (authors []string, last float64, fault string) {
 	for _, one := range r.Commits {
 		if one.Timestamp == nil {

@@ -16,7 +16,7 @@ type Definition struct {
 	Schema json.RawMessage
 	// Rules are jq expressions, each of which must give true.
 	Rules []string
-	// Summary is only compiled, by Check.
+	// Summary is what clients show of a payload. Check compiles its expressions; EvaluateBy does not use them.
 	Summary []evidence.SummaryItem
 }
 

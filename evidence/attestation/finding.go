@@ -16,7 +16,7 @@ const (
 // maxShown bounds an invalid value in a finding, in characters.
 const maxShown = 200
 
-// shown is the end of a finding: the invalid value, nil if it is absent.
+// shown returns the end of a finding with the invalid value. raw is nil if the value is absent.
 func shown(raw json.RawMessage) string {
 	value := strings.TrimSpace(string(raw))
 	var text string

@@ -41,8 +41,8 @@ func compileRule(source string) (code *gojq.Code, err error) {
 // literalPattern matches a call of a function of jq whose first argument is a regular expression, if that is literal.
 var literalPattern = regexp.MustCompile(`\b(?:test|match|capture|scan|splits|g?sub)\(\s*("(?:[^"\\]|\\.)*")\s*[;)]`)
 
-// checkPatterns returns an error for the first literal regular expression that is not valid in a rule, as jq only finds
-// that when it matches a text. A rule with definitions is not checked, as it may define such a function itself.
+// checkPatterns returns an error for the first invalid regular expression that a rule has as a literal: jq finds it
+// only when it matches a text. A rule with definitions is not checked, as it may define such a function.
 func checkPatterns(source string) error {
 	if strings.Contains(source, "def ") {
 		return nil

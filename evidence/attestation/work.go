@@ -13,7 +13,7 @@ const (
 	// multiply the number without bound. It is counted, not timed, so that equal payloads get equal results. The largest
 	// payload has half a million values.
 	maxWork = 5_000_000
-	// matchSteps is the number of steps of a regular expression, by character and instruction, that count as one.
+	// matchSteps is how many steps of a regular expression count as one: each instruction at each byte is a step.
 	matchSteps = 200
 	// maxPatterns bounds the regular expressions of a schema together, in bytes of memory.
 	maxPatterns = 16 << 20

@@ -114,7 +114,7 @@ type ReplacedObject struct {
 // maxLossAge is how long a package that lacks evidence is current, in seconds: the evidence may be restored.
 const maxLossAge = 600.0
 
-// IsCurrent reports whether the ready package is of a state of the facts and of the controls and environments.
+// IsCurrent reports whether the ready package is of these states and, if it lacks evidence, younger than maxLossAge.
 func (a *Assembly) IsCurrent(state, shown string, now float64) bool {
 	return a.Ready != nil && a.Ready.State == state && a.Ready.Shown == shown && (a.Ready.Lost == 0 || now-a.Ready.At < maxLossAge)
 }
@@ -135,7 +135,7 @@ func (a *Assembly) Ask(state, orgName string, now float64) int64 {
 	return a.Wanted
 }
 
-// Retry requests a package again whose assembly has failed, at a time in Unix seconds.
+// Retry requests a package again after its assembly has failed, at a time in Unix seconds.
 func (a *Assembly) Retry(now float64) {
 	a.Failure = nil
 	a.Wanted++
@@ -153,7 +153,7 @@ func (a *Assembly) Expire(since, at float64) {
 	}
 }
 
-// TakeFailure returns and clears the reason why the last request, if it was of the state, has failed.
+// TakeFailure returns and clears why the last request failed. ok is false unless it failed and was for this state.
 func (a *Assembly) TakeFailure(state string) (reason string, ok bool) {
 	if a.Failure == nil || a.Failure.State != state || a.Wanted > a.Answered {
 		return "", false
@@ -184,8 +184,8 @@ func (a *Assembly) ProgressOf(request int64) Progress {
 	}
 }
 
-// Begin begins an attempt of a worker at a time in Unix seconds and returns the number of its request. It is not ok if
-// no request waits or another worker holds the lease. If the last attempt has killed its worker, the assembly fails.
+// Begin begins an attempt of a worker at a time in Unix seconds and returns the number of its request. ok is false if
+// none waits or another worker has the lease. If the last allowed attempt killed its worker, the request fails.
 func (a *Assembly) Begin(holder string, now float64) (request int64, ok bool) {
 	if a.Due > 0 && !a.Taken(now) && a.Exhausted(&job.Assemble) {
 		a.giveUp(a.Wanted, cmp.Or(a.Reason, killedReason), now)
@@ -265,7 +265,7 @@ func AssemblyID(kind Kind, org string, parts ...string) string {
 	return strings.Join(append([]string{org, string(kind)}, parts...), "/")
 }
 
-// Forget removes the objects that were replaced before a time in Unix seconds. Those in kept are tried again later.
+// Forget removes objects that were replaced before a time in Unix seconds. Those in kept stay, as if replaced at again.
 func (a *Assembly) Forget(before float64, kept map[string]bool, again float64) {
 	a.Replaced = slices.DeleteFunc(a.Replaced, func(r ReplacedObject) bool { return r.At <= before && !kept[r.Object] })
 	for i := range a.Replaced {

@@ -26,9 +26,9 @@ type Log struct {
 	Unlogged []string
 
 	keys []string // verifiers, name+hash+key
-	// signed is the checkpoint of the package, proven that of the proofs, and signature the signed note on the checksums.
+	// signed, proven and signature are signed notes: the checkpoint of the package, that of the proofs, and the checksums.
 	signed, proven, signature string
-	// files are those of incomplete facts and groups, by folder and name.
+	// files are the files read so far of facts and groups that still lack some, by folder and name.
 	files  map[string]map[string][]byte
 	groups map[string]string    // by commitment
 	shown  map[string]shownFact // by kind/id
@@ -42,8 +42,8 @@ type LoggedFact struct {
 	sum   string
 }
 
-// shownFact is a fact that a member contains. Its sum must be that of the fact in the log; it is "" if the member has
-// the fact in another form.
+// shownFact is a fact that a member contains. sum must equal that of the fact in the log. Both are "" for the kinds of
+// facts that a member has in another form.
 type shownFact struct {
 	member, sum string
 }

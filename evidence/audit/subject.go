@@ -13,7 +13,7 @@ func (v *Verifier) checkSubject() {
 		v.report(ManifestPath, "its status is not known")
 	}
 	if (status != "") != (subject.Kind == OfTrail) {
-		v.report(ManifestPath, "it has a status and is not of a trail, or the other way around")
+		v.report(ManifestPath, "only the package of a trail has a status, and it must have one")
 	}
 	for _, lost := range v.manifest.LostEvidence {
 		if !isLossReason(lost.Reason) {
@@ -70,7 +70,7 @@ func (v *Verifier) checkTrails(subject *Subject) {
 		}
 		known[key] = true
 		if (trail.Compliance != nil) != (subject.Kind == OfTrail) {
-			v.report(path, "it has a verdict and the package is not of a trail, or the other way around")
+			v.report(path, "only the package of a trail has the trail's verdict, and it must have it")
 		}
 	}
 	v.checkReports(known)

@@ -68,7 +68,7 @@ func TestSubjectEventsAndDecisionsMustFitTheDocuments(t *testing.T) {
 		want   string // the reasons of the findings
 	}{
 		"nothing":                        {func(*Verifier) {}, ""},
-		"a status":                       {func(v *Verifier) { v.manifest.Status = evidence.Compliant }, "it has a status and is not of a trail, or the other way around"},
+		"a status":                       {func(v *Verifier) { v.manifest.Status = evidence.Compliant }, "only the package of a trail has a status, and it must have one"},
 		"no reason of a loss":            {func(v *Verifier) { v.manifest.LostEvidence = make([]LostEvidence, 1) }, "the reason why evidence is lost is not known"},
 		"another artifact":               {func(v *Verifier) { v.artifacts = append(v.artifacts, ArtifactDocument{Fingerprint: "g"}) }, "the package is of another artifact"},
 		"no artifact":                    {func(v *Verifier) { delete(v.known, ArtifactPath("f")) }, "it is missing, though the package is of it"},
@@ -81,7 +81,7 @@ func TestSubjectEventsAndDecisionsMustFitTheDocuments(t *testing.T) {
 		"two trails of an attestation":   {func(v *Verifier) { of(Subject{Kind: OfAttestation, Attestation: "a"})(v); addTrails(v, 2) }, "the package has 2 trails"},
 		"no trail":                       {func(v *Verifier) { clear(v.trails); v.attestations, v.artifacts = nil, nil }, "the package has 0 trails"},
 		"two trails of one name":         {func(v *Verifier) { v.trails["t2"] = v.trails["t1"] }, "there is another trail of this name"},
-		"a verdict on the trail":         {func(v *Verifier) { v.trails["t1"].Compliance = &ComplianceDocument{} }, "it has a verdict and the package is not of a trail, or the other way around"},
+		"a verdict on the trail":         {func(v *Verifier) { v.trails["t1"].Compliance = &ComplianceDocument{} }, "only the package of a trail has the trail's verdict, and it must have it"},
 		"another organization":           {func(v *Verifier) { v.trails["t1"].Organization = "other" }, "it is not the trail that the manifest names"},
 		"an attestation elsewhere":       {func(v *Verifier) { v.attestations[0].trail = "two" }, "the package does not have its trail"},
 		"a report elsewhere":             {func(v *Verifier) { v.artifacts[0].Reports[0].Flow = "c" }, "the package does not have the trail of report r"},
@@ -153,8 +153,8 @@ func TestMemberThatContradictsItselfOrIsTooLargeIsAFinding(t *testing.T) {
 		"another artifact":                {ArtifactPath("x"), encoded(ArtifactDocument{Fingerprint: "f"}), "it is about the artifact f"},
 		"a report of another artifact":    {ArtifactPath("f"), encoded(ArtifactDocument{Fingerprint: "f", Reports: []evidence.ArtifactRecord{{ID: "r", Fingerprint: "g"}}}), "report r is about the artifact g"},
 		"another attestation":             {AttestationPath("x"), reviewed(func(*evidence.Attestation) {}), "it is about the attestation a"},
-		"a loss without a file":           {AttestationPath("a"), newAttestationMember(t, func(*evidence.Attestation) {}, EvidenceMissing), "it names no file that is lost"},
-		"a loss without a reason":         {AttestationPath("a"), newAttestationMember(t, func(a *evidence.Attestation) { a.Evidence = &evidence.EvidenceFile{} }, "eaten"), "or not why"},
+		"a loss without a file":           {AttestationPath("a"), newAttestationMember(t, func(*evidence.Attestation) {}, EvidenceMissing), "it says that evidence is lost, but not which file"},
+		"a loss without a reason":         {AttestationPath("a"), newAttestationMember(t, func(a *evidence.Attestation) { a.Evidence = &evidence.EvidenceFile{} }, "eaten"), "or why"},
 		"its approvals":                   {AttestationPath("a"), reviewed(func(*evidence.Attestation) {}), ""},
 		"its approvals, as stored before": {AttestationPath("a"), reviewed(func(a *evidence.Attestation) { a.Approvers, a.Involved = 0, "" }), ""},
 		"more approvals":                  {AttestationPath("a"), reviewed(func(a *evidence.Attestation) { a.Approvers = 2 }), "it says that 2 approved"},

@@ -225,7 +225,7 @@ func (v *Verifier) readEvidence(document *AttestationDocument) error {
 	file, want := document.Evidence, ""
 	switch {
 	case document.EvidenceLost != "" && (file == nil || !isLossReason(document.EvidenceLost)):
-		return errors.New("it names no file that is lost, or not why")
+		return errors.New("it says that evidence is lost, but not which file or why")
 	case document.EvidenceLost != "":
 		lost := LostEvidence{
 			Attestation: document.ID, Path: EvidencePath(document.ID), Size: file.Size, SHA256: file.SHA256, Reason: document.EvidenceLost,

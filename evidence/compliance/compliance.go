@@ -155,10 +155,10 @@ func indexOf(required template.Attestation, entries []evidence.Entry) int {
 	return i
 }
 
-// Overridden returns the attestation that an override replaces: the latest one of its name, type and target, or the
-// zero Entry if that is required and missing. It is not ok if there is neither (docs/semantics.md 6.4). names are the
-// artifact names of the override, none if it is about the trail, and entries the attestations of each. Each named
-// artifact must have or require the attestation. Of the names of a fingerprint's artifact, one is enough.
+// Overridden returns the attestation that an override replaces: the latest of its name, type and target, or the zero
+// Entry if a required one is missing. ok is false if there is neither (docs/semantics.md 6.4). names are the artifacts
+// that the override is about, none for the trail, and entries the attestations of each. If the override names
+// artifacts, each must have or require the attestation. If it has a fingerprint, one of the names is enough.
 func Overridden(t *template.Template, trail *evidence.Trail, override *evidence.Attestation, names []string, entries map[string][]evidence.Entry) (original evidence.Entry, ok bool) {
 	if override.OfTrail() {
 		return overriddenAmong(t.Trail.Attestations, trail.Entries, override)

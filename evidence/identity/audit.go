@@ -5,7 +5,7 @@ import "attestry/evidence"
 // AuditEvent is the event of an entry in the audit log.
 type AuditEvent string
 
-// The events. Changes concern roles.
+// The events. AuditChanged is a changed role, or another change of what the subject names.
 const (
 	AuditAdded   AuditEvent = "added"
 	AuditChanged AuditEvent = "changed"
@@ -15,7 +15,7 @@ const (
 // AuditSource is the way by which a change was made.
 type AuditSource string
 
-// The sources. The contract names one more, scim, by which nothing is changed here.
+// The sources. The API also declares scim, which this service never records.
 const (
 	// SourceApp is the API.
 	SourceApp AuditSource = "app"

@@ -25,7 +25,7 @@ type DeclaredKey struct {
 	Secret      evidence.Secret
 	Description string
 	ExpiresAt   int64 // Unix seconds, 0 for never
-	// Absent keys are revoked. Without a secret, it is the key that was made for the description.
+	// Absent keys are revoked. An absent key without a secret is the one that was made for the description.
 	Absent bool
 }
 

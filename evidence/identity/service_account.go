@@ -27,7 +27,7 @@ func (a *ServiceAccount) Manages(principal evidence.Principal, role evidence.Rol
 	return role.Allows(evidence.Admin) || a.CreatorID == principal.UserID && role.Allows(a.Privilege)
 }
 
-// LeftBy reports whether creatorID is the creator and, with the role, can no longer manage the account.
+// LeftBy reports whether creatorID created the account and, with this role, can no longer manage it.
 func (a *ServiceAccount) LeftBy(creatorID string, role evidence.Role) bool {
 	return a.CreatorID == creatorID && !a.Manages(evidence.Principal{UserID: creatorID}, role)
 }

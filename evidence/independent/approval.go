@@ -110,7 +110,7 @@ func (a *ApprovalRule) Unapproved(trails []string) string {
 	return "nobody else had approved the earlier trails that it brings since the last release: " + strings.Join(trails, ", ")
 }
 
-// Lack describes an attestation's missing approval, "" if it fulfils the rule. An override counts by its verdict: "".
+// Lack describes an attestation's missing approval, "" if it fulfils the rule. An override always fulfils it.
 func (a *ApprovalRule) Lack(entry *evidence.Entry) string {
 	switch {
 	case a == nil || entry.Override || entry.Approvers >= a.Approvers:

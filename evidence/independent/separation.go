@@ -20,8 +20,8 @@ func ReadSeparation(value yamlfile.Value, kind string) bool {
 }
 
 // Unseparated describes why a decision violates the separation of duties: whoever decides must neither have written nor
-// approved the code (docs/semantics.md 18.14). It is "" if it does not. An override counts by its verdict: "".
-// entries have the pull requests of the code. author is that of the trail's commit: a machine account needs none.
+// approved the code (docs/semantics.md 18.14). It is "" if it does not, and for an override. entries have the pull
+// requests of the code. author is that of the trail's commit: a machine account needs no pull request.
 func Unseparated(decision *evidence.Entry, entries []evidence.Entry, author string) string {
 	if decision.Override {
 		return ""

@@ -53,7 +53,7 @@ var (
 	}
 	// Evaluate is Report for another evaluation without a report. It has its own queue, so that it does not delay reports.
 	Evaluate = Report.as("environment:evaluate", QueueCompliance)
-	// Fanout makes the deliveries of an event to an action's targets. It needs no lease: they are stored once.
+	// Fanout makes the deliveries of an event to an action's targets. It needs no lease: a repeat stores no other ones.
 	Fanout = Kind{
 		Name: "event:fanout", Queue: QueueNotifications, Timeout: 2 * time.Minute, Retries: 2,
 		RetryFor: 24 * time.Hour, Backoff: Backoff{First: time.Second, Factor: 2, Longest: 30 * time.Second},
@@ -145,7 +145,7 @@ type Payload struct {
 	Trace string `json:"trace,omitempty"`
 }
 
-// EnvironmentRef is the job of a kind in an environment, by its id, whose first waiting record has an arrival number.
+// EnvironmentRef returns the job of a kind for the waiting record with an arrival number in an environment, by its id.
 func EnvironmentRef(kind *Kind, environment string, arrival int64) Ref {
 	return Ref{
 		Kind: kind, Key: environment + "/" + strconv.FormatInt(arrival, 10), Payload: Payload{Environment: environment},

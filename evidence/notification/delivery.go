@@ -73,7 +73,7 @@ const gone = 410
 func (a *Attempt) Gone() bool { return a.Status == gone && a.Reason != "" }
 
 // NewDelivery makes the delivery of a notice to a target of an action, at a time in Unix seconds. Its id is derived
-// from these, so that it can be stored twice. It is due after grace, in which the caller's own task may begin it.
+// from these, so repeated calls make one delivery. It is due after grace, in which the caller's task may begin it.
 func NewDelivery(org string, action int64, target *Target, notice Notice, at float64, grace time.Duration) Delivery {
 	return Delivery{
 		ID:  fmt.Sprintf("%s.%d.%s", notice.ID, action, target.ID()),
@@ -132,7 +132,7 @@ func (d *Delivery) keep(attempt Attempt) {
 	d.Attempts = d.Attempts[max(0, len(d.Attempts)-maxAttempts):]
 }
 
-// Again requests a delivery once more, at a time in Unix seconds. It comes after a running attempt.
+// Again requests a delivery once more, at a time in Unix seconds. It is not due before a running attempt's lease ends.
 func (d *Delivery) Again(now float64, grace time.Duration) {
 	until := d.Until
 	d.State, d.Since = Pending, now

@@ -10,7 +10,7 @@ import (
 
 // Event is an event that actions may fire on. It is stored with its cause. One pointer is set.
 type Event struct {
-	// ID is derived from the cause, so that an event can be stored twice.
+	// ID is derived from the cause, so that an event which is stored again has the same id.
 	ID  string `json:"id"`
 	Org string `json:"org"` // id
 	// At is when it happened, in Unix seconds.

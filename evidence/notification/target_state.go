@@ -14,8 +14,8 @@ const (
 	RotationGrace = 24 * time.Hour
 )
 
-// maxFailureGap is the longest time between two failures that count as one failing period. It is longer than the
-// retries of any delivery: after it, nothing is known about the time in between.
+// maxFailureGap is the longest time between two failures of one failing period. It is longer than the retries of any
+// delivery: in a longer gap the target may have worked.
 var maxFailureGap = 2 * job.Send.RetryFor
 
 // TargetState is the state of a target of an action.

@@ -35,7 +35,7 @@ type Origin struct {
 	Shortfall *policy.Shortfall `json:"shortfall,omitempty"`
 	// Previous is the artifact of the same flow and reference name that ran here before, nil if there was none.
 	Previous *Predecessor `json:"previous,omitempty"`
-	// Unapproved are the names of the first of the flow's trails, between that of Previous and its own, that had no
+	// Unapproved are the names of the first of the flow's trails, between Previous's trail and the artifact's own, without
 	// independent approval when it began to run (docs/semantics.md 18.12).
 	Unapproved []string `json:"unapproved,omitempty"`
 }

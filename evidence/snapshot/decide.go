@@ -156,7 +156,7 @@ func (in *Input) next() *Snapshot {
 	return next
 }
 
-// scale compares the numbers of instances with those of the previous report. A new snapshot has those of its report.
+// scale compares the numbers of instances with the previous report's. If a new snapshot has them, they are not stored.
 func (r *Result) scale(in *Input, changes []Change, significant bool) {
 	if r.Report.Repeat {
 		return

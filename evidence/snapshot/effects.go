@@ -64,7 +64,7 @@ func EffectsOf(made *Snapshot, changes []Change, artifacts []Artifact, environme
 
 // trailEventsOf returns the trail events of the artifacts that started or stopped with the snapshot, one for the trail
 // of the newest record in each flow (docs/semantics.md 11.7). environment is the environment's current name. The ids
-// are derived from the snapshot, so that an event can be stored twice.
+// are derived from the snapshot, so that an event which is stored again has the same id.
 func (s *Snapshot) trailEventsOf(changes []Change, artifacts map[string]Artifact, environment string) []evidence.TrailEvent {
 	var events []evidence.TrailEvent
 	for _, c := range changes {

@@ -6,10 +6,10 @@ import (
 )
 
 // Resolve assigns fingerprints to the images whose fingerprint the reporter could not determine (docs/semantics.md
-// 10.3). The instances of such an image are distributed among the artifacts of the last snapshot that have its name and
-// are not reported under it, at least one each as far as there are enough, so that none of them exits. If there are no
-// such artifacts, it gets the newest fingerprint that is reported under the name; without that, the image is dropped.
-// So a report has the same result before and after its own snapshot. The result has one image per fingerprint, sorted.
+// 10.3). It divides their instances among the artifacts of the last snapshot that have the name and are not reported
+// under it. Each artifact gets at least one while there are enough, so that it does not exit. Without such artifacts,
+// the image gets the newest fingerprint that is reported under its name; without that, it is dropped. So a repeated
+// report has the same result. The result has one image per fingerprint, sorted.
 func (r *Report) Resolve(before map[string]Artifact) []Reported {
 	if !slices.ContainsFunc(r.Artifacts, func(image Reported) bool { return image.Fingerprint == "" }) {
 		return r.Fingerprints()

@@ -60,7 +60,7 @@ func (p *Program) Setting(name, variable, usage string) {
 	p.settings[name] = variable
 }
 
-// Default sets the text of a default in the help, if it is not that of config.Table.
+// Default sets the text that help shows as a variable's default, if it is not that of config.Table.
 func (p *Program) Default(variable, description string) { p.defaults[variable] = description }
 
 // Given returns the settings that flags of the command line set.

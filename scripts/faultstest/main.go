@@ -24,9 +24,9 @@ const maxPrinted = 50
 
 func main() {
 	cluster := flag.Bool("cluster", false, "test api and worker processes with the stores of scripts/services")
-	duration := flag.Duration("duration", 3*time.Minute, "how long faults are caused; each is at least once")
+	duration := flag.Duration("duration", 3*time.Minute, "how long faults are injected; each is injected at least once")
 	writers := flag.Int("writers", 16, "how many write at the same time")
-	pause := flag.Duration("pause", 100*time.Millisecond, "how long a writer rests behind each request")
+	pause := flag.Duration("pause", 100*time.Millisecond, "how long a writer pauses after each request")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

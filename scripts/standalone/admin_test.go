@@ -36,7 +36,7 @@ func TestAdminWorksOnARunningStandalone(t *testing.T) {
 			{"users create anna", 1, "", "User 'anna' already exists"},
 			{"organizations list --json", 0, `"name":"acme"`, ""},
 			{"jobs list", 0, "KIND", ""},
-			{"log continue acme", 1, "", "the log of acme is not to be continued by another one"},
+			{"log continue acme", 1, "", "no new log is begun for acme"},
 			{"copy --from " + documents + " --to pebble://" + data + "/copy", 1, "", "another process has opened it"},
 		} {
 			status, out, errs := call(row.line)

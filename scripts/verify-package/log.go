@@ -76,7 +76,7 @@ const keptName = "--checkpoint"
 // compareRoot compares the tree with a checkpoint of the same size.
 func (c *comparison) compareRoot(name string, checkpoint *translog.Checkpoint, tree *translog.Tree) {
 	if checkpoint != nil && checkpoint.Size == tree.Size && checkpoint.Root != tree.Root() {
-		c.report(name, "the first %d entries of the log are not those that it is of", tree.Size)
+		c.report(name, "it is not a checkpoint of the first %d entries of the log", tree.Size)
 	}
 }
 

@@ -371,9 +371,9 @@ func TestForgeriesAreFound(t *testing.T) {
 		"the history was rewritten": {func(p *trailPackage) {
 			p.log.replace(100, p.log.entries[101])
 			p.fill(p.log.checkpoint(302, p.log.keys), "a", "b")
-		}, true, "FAILED   --checkpoint: the first 200 entries of the log are not those", true},
+		}, true, "FAILED   --checkpoint: it is not a checkpoint of the first 200 entries of the log", true},
 		"the log is another one": {func(p *trailPackage) { p.log.entries[100] = p.log.entries[101] }, true,
-			"FAILED   log/checkpoint: the first 302 entries of the log are not those", true},
+			"FAILED   log/checkpoint: it is not a checkpoint of the first 302 entries of the log", true},
 		"the log is shorter": {func(p *trailPackage) { p.log.entries = p.log.entries[:300] }, true, "404 Not Found: no such tile", true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -436,8 +436,8 @@ func TestProofsArePrinted(t *testing.T) {
 		"with a later checkpoint":     {[]string{"--log-key", keys, "--log", address, "--token", token, "--checkpoint", later}, sound, []string{"the 302 entries"}},
 		"without a token":             {[]string{"--log-key", keys, "--log", address}, unsound, []string{"FAILED   the log " + address + " cannot be read: ", "401 Unauthorized"}},
 		"with a foreign checkpoint":   {[]string{"--log-key", keys, "--log", address, "--checkpoint", foreign}, unusable, []string{"no checkpoint that a trusted key has signed"}},
-		"a checkpoint and no log":     {[]string{"--log-key", keys, "--checkpoint", earlier}, unusable, []string{"--checkpoint takes --log"}},
-		"a log and no key":            {[]string{"--log", address}, unusable, []string{"--log takes --log-key"}},
+		"a checkpoint and no log":     {[]string{"--log-key", keys, "--checkpoint", earlier}, unusable, []string{"--checkpoint needs --log"}},
+		"a log and no key":            {[]string{"--log", address}, unusable, []string{"--log needs --log-key"}},
 		"a key that is none":          {[]string{"--log-key", "x+y"}, unusable, []string{"--log-key takes a verifier key"}},
 		"a file that is no key":       {[]string{"--log-key", token}, unusable, []string{"has something else than verifier keys"}},
 		"a token that is not there":   {[]string{"--log-key", keys, "--log", address, "--token", "/nowhere"}, unusable, []string{"--token: open /nowhere"}},

@@ -65,9 +65,9 @@ func parse(args []string, out io.Writer) (options, error) {
 	case *memory < minMemory || *memory > 1<<20:
 		return options{}, fmt.Errorf("--memory takes a number of MiB, from %d", minMemory)
 	case *log != "" && *keys == "":
-		return options{}, errors.New("--log takes --log-key, by which the log is verified")
+		return options{}, errors.New("--log needs --log-key: the log is verified by it")
 	case *kept != "" && *log == "":
-		return options{}, errors.New("--checkpoint takes --log: that a log goes on from a checkpoint is not to be proven without its entries")
+		return options{}, errors.New("--checkpoint needs --log: only the entries of the log prove that it continues from a checkpoint")
 	}
 	return o, o.readFiles(*keys, *token, *kept)
 }

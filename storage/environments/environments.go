@@ -255,7 +255,7 @@ func (e *Environments) eachLogical(ctx context.Context, org string, yield func(i
 }
 
 // Membership reads an environment with its active members. It stores the successors of archived members, so that
-// Including then finds it by them.
+// Including then finds the environment by its successors.
 func (e *Environments) Membership(ctx context.Context, id string) (evidence.Environment, error) {
 	for range names.Attempts {
 		stored, err := e.Collection.Get(ctx, id)

@@ -126,7 +126,7 @@ func (e *Events) ofSeveralRepos(ctx context.Context, r EventRange, repos []strin
 	return events, total, err
 }
 
-// maxArtifactEvents bounds the events of artifacts, the newest of them.
+// maxArtifactEvents bounds the events that OfArtifacts reads for up to MaxMany fingerprints: the newest ones.
 const maxArtifactEvents = 10 * storage.MaxMany
 
 // OfArtifacts returns the events of fingerprints in the environments of an organization, newest first.

@@ -84,9 +84,9 @@ func (d *Documents) Write(ctx context.Context, writes ...storage.Write) error {
 	return nil
 }
 
-// command returns as many of the writes as one command takes with the leaves of their facts, and their number. The
-// leaves come after all of them: facts before a refused write may be stored, and are stored again with another time
-// when the caller retries. So they must not have a leaf yet.
+// command returns the first writes that fit into one command with the leaves of their facts, and the number of these
+// writes. The leaves come last: facts before a refused write may be stored, and a retry stores them again with another
+// time. A leaf stored now would commit to the first time.
 func (d *Documents) command(writes []storage.Write) (command []storage.Write, taken int, err error) {
 	var leaves []storage.Write
 	for ; taken < len(writes); taken++ {

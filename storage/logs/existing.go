@@ -31,8 +31,8 @@ func (p *progress) restart(kind *kind, now float64) {
 var progressSchema = &storage.Schema{Name: "log_search"}
 
 // AddExisting stores leaves for the facts of a collection that have none, such as those of earlier versions. It
-// continues where an earlier call has ended. Once the search is done it does nothing, for searched kinds for searchAge.
-// now is the time in Unix seconds.
+// continues where an earlier call has ended. Once the search is done, it does nothing, but searched kinds are searched
+// again after searchAge. now is the time in Unix seconds.
 func (l *Logs) AddExisting(ctx context.Context, schema *storage.Schema, now float64) error {
 	kind := kindNamed(schema.Name)
 	if kind == nil {

@@ -94,8 +94,8 @@ func (l *Logs) readKept(ctx context.Context, key string) (found Kept, err error)
 	return found, err
 }
 
-// CheckConsistent returns why a log must not be continued, "" if it may be: it is inconsistent with its last checkpoint
-// in the object store, or the database may lack later ones (Log.Restored). Published checkpoints must be consistent.
+// CheckConsistent returns why a log must not be continued, "" if it may be. Published checkpoints must be consistent,
+// so it must not contradict the last one in the object store, nor lack entries of later ones (Log.Restored).
 func (l *Logs) CheckConsistent(ctx context.Context, log *Log, last Kept) (string, error) {
 	switch {
 	case last.Note == "" || last.Generation < log.Generation:
@@ -116,8 +116,8 @@ func (l *Logs) CheckConsistent(ctx context.Context, log *Log, last Kept) (string
 	return fmt.Sprintf("the first %d entries in the database are not those of a checkpoint that was published", last.Size), nil
 }
 
-// RecordRestore stores in all logs of a restored database why they may lack entries; "" means that they do not. It returns,
-// by organization, why a log must not be continued.
+// RecordRestore stores in all logs of a restored database why they may lack entries, "" if they do not. It returns why
+// logs must not be continued, by organization.
 func (l *Logs) RecordRestore(ctx context.Context, why string) (map[string]string, error) {
 	halted := map[string]string{}
 	for record, err := range transfer.DocumentsIn(l.docs, logSchema).All(ctx, "") {

@@ -118,7 +118,7 @@ type Leaf struct {
 	// Kind and ID are those of the entry.
 	Kind string `json:"kind"`
 	ID   string `json:"id"`
-	// Hash is a commitment to the salt and the fact. The fact is stored elsewhere, so that it can be erased.
+	// Hash commits to the fact, with the salt. The fact itself is stored elsewhere, so that it can be erased.
 	Salt []byte `json:"salt"`
 	Hash string `json:"hash"`
 	// Group is the trail or the environment of the fact, "" if it has none.

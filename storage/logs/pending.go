@@ -64,7 +64,7 @@ func (l *Logs) DropIndexed(ctx context.Context, leaves []Leaf) ([]Leaf, error) {
 	return fresh, l.pending.Delete(ctx, dropped...)
 }
 
-// WithPending returns, for a relay, the job of the next organization after the cursor with pending leaves: one command.
+// WithPending returns, for a relay, the job of the next organization with pending leaves after the cursor: one command.
 func (l *Logs) WithPending(ctx context.Context, _ float64, after string) ([]job.Ref, string, error) {
 	if after != "" {
 		after += "0" // sorts after all keys that begin with the organization and a slash

@@ -32,9 +32,9 @@ func (l *Logs) Consistency(ctx context.Context, log *Log, size int64) ([]tlog.Ha
 	return tlog.ProveTree(checkpoint.Size, size, l.hashReader(ctx, log, tlog.Tree{N: checkpoint.Size, Hash: checkpoint.Root}))
 }
 
-// RecordCosignature records the outcome of asking a witness to cosign the checkpoint of a size: its new state, and the line of
+// RecordCosignature records that a witness was asked to cosign the checkpoint of a size: its new state, and the line of
 // its signature, "" if it gave none. The line is appended to the checkpoint in the log and to the published one. all
-// has the names of all witnesses, which determine the next time to ask.
+// are the names of all witnesses, which determine the next time to ask.
 func (l *Logs) RecordCosignature(ctx context.Context, org string, size int64, name string, state Witness, signature string, all []string) error {
 	if signature != "" {
 		_, err := l.checkpoints.Update(ctx, numbered(org, size), func(c *Checkpoint) error {

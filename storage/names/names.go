@@ -47,7 +47,7 @@ type Entry struct {
 	State  state  `json:"state,omitempty"`
 	// Entity is the thing itself while it is being created.
 	Entity json.RawMessage `json:"entity,omitempty"`
-	// Change is set while the thing is being renamed to this name (then it is live) or archived.
+	// Change is set while the thing is being archived, or renamed to this name; in the latter case State is live already.
 	Change *pendingChange `json:"change,omitempty"`
 }
 

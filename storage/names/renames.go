@@ -35,8 +35,8 @@ func (n *registry[T]) Rename(ctx context.Context, org, name, to string, at float
 	return ErrBusy
 }
 
-// resolveConflict is called when a name cannot be claimed. It makes the name a former one if its thing has another one
-// by now, and accepts a name that the thing to be renamed has already. A name of another thing is an error.
+// resolveConflict handles a name that cannot be claimed. If its thing has another name by now, it becomes a former
+// name. If it is already the name of the thing to be renamed, there is nothing to do. Else the name is taken, an error.
 func (n *registry[T]) resolveConflict(ctx context.Context, wanted Entry) error {
 	known, err := n.get(ctx, wanted.key())
 	if err != nil || known.Value.free() {
@@ -83,8 +83,8 @@ func (n *registry[T]) finishRename(ctx context.Context, entry Entry) error {
 	return n.endChange(ctx, entry, live)
 }
 
-// demote makes a name a former one if its thing has another name, or none. The thing is read after the entry. If it
-// gets the name back meanwhile, the entry is changed first, so that Replace is refused.
+// demote makes a name a former one if its thing has another name, or none. It reads the entry before the thing: whoever
+// gives the thing its name back changes the entry first, so that Replace is refused.
 func (n *registry[T]) demote(ctx context.Context, entry Entry) error {
 	for range Attempts {
 		known, err := n.entries.GetVersioned(ctx, entry.key())
@@ -151,7 +151,7 @@ func (n *registry[T]) Archive(ctx context.Context, org, name string, at float64)
 	return ErrBusy
 }
 
-// finishArchive finishes archiving. Other names are archived again after the thing, in case it was renamed meanwhile.
+// finishArchive finishes archiving. It archives other names before and after the thing, as a rename may have added one.
 func (n *registry[T]) finishArchive(ctx context.Context, entry Entry) error {
 	if err := n.archiveOthers(ctx, entry); err != nil {
 		return err

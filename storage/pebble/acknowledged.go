@@ -33,8 +33,8 @@ var (
 	errAcknowledged = errors.New("the file that says what was acknowledged is damaged")
 )
 
-// acknowledged is the durable state of a database at some moment. The catalog counts groups too: if the end of a log is
-// lost, its count is lower than Groups.
+// acknowledged is what was durable in a database at some moment. Groups shows the loss of the end of a log: then the
+// catalog, which counts groups too, has fewer.
 type acknowledged struct {
 	Groups uint64 `json:"groups"`
 	// Manifest is the name of the manifest in use. It had at least ManifestBytes.
@@ -79,8 +79,8 @@ func (a *acknowledged) write(folder string) error {
 	return os.Rename(temporary, filepath.Join(folder, acknowledgedName))
 }
 
-// checkFiles refuses a folder whose manifest is damaged, that lacks acknowledged writes, or that has no room to be
-// opened. It changes no file. Pebble itself would open what is left and delete the rest.
+// checkFiles refuses a folder whose manifest is damaged, that has lost acknowledged writes, or whose disk has no room
+// to open it. It changes no file. Pebble itself would open what is left and delete the rest.
 func checkFiles(folder string, files *filesystem, settings func() *pebble.Options) error {
 	known, err := readAcknowledged(folder)
 	if err != nil {
@@ -91,7 +91,7 @@ func checkFiles(folder string, files *filesystem, settings func() *pebble.Option
 		return err
 	}
 	if older(used.Name, known.Manifest) {
-		return fmt.Errorf("%w: it has had %s", manifest.ErrMissing, known.Manifest)
+		return fmt.Errorf("%w: the last manifest was %s", manifest.ErrMissing, known.Manifest)
 	}
 	// A power loss can leave an incomplete chunk at the end, but only after the bytes that were synced.
 	if least := known.ManifestBytes; used.Whole < used.Size && (older(known.Manifest, used.Name) || used.Whole < least) || used.Name == known.Manifest && used.Size < least {

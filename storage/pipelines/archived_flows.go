@@ -14,9 +14,9 @@ import (
 // archivedIndex finds archived flows by the names that archiving gave them.
 var archivedIndex = storage.Index{Name: "archived", Fields: []string{"archived_org", "archived_name"}, Required: "archived_org"}
 
-// Resolve returns the flow of a name, of a former name that no other flow has taken, or of the name that archiving gave
-// it, under which its records are read: one command, and one more for a name in the form of the latter.
-// storage.ErrNotFound means that there is none. The Registry resolves only names of flows that are not archived.
+// Resolve returns the flow that has a name, had it and no other flow has taken it, or got it when it was archived. It
+// takes one command, and one more for a name of the form that archiving gives. storage.ErrNotFound means that there is
+// none. The Registry resolves only names of flows that are not archived.
 func (f *Flows) Resolve(ctx context.Context, org, name string) (names.Entry, error) {
 	entry, err := f.Registry.Resolve(ctx, org, name)
 	if !errors.Is(err, storage.ErrNotFound) {
@@ -29,8 +29,8 @@ func (f *Flows) Resolve(ctx context.Context, org, name string) (names.Entry, err
 	return archived[0], nil
 }
 
-// ResolveMany is Resolve for several names: one command for all, and one more if some have the form of those of archived
-// flows. Names that refer to no flow are left out.
+// ResolveMany is Resolve for several names: one command, and one more if a name has the form that archiving gives.
+// Names that refer to no flow are left out.
 func (f *Flows) ResolveMany(ctx context.Context, org string, all []string) ([]names.Entry, error) {
 	active, err := f.Registry.ResolveMany(ctx, org, all)
 	if err != nil {
@@ -40,7 +40,7 @@ func (f *Flows) ResolveMany(ctx context.Context, org string, all []string) ([]na
 	return append(active, archived...), err
 }
 
-// archived returns the archived flows of names, of no more than the first storage.MaxMany of their form.
+// archived returns the flows to which archiving gave these names, for the first storage.MaxMany names of that form.
 func (f *Flows) archived(ctx context.Context, org string, all ...string) ([]names.Entry, error) {
 	wanted := slices.DeleteFunc(slices.Clone(all), func(name string) bool { return !evidence.IsArchivedFlowName(name) })
 	if len(wanted) == 0 {

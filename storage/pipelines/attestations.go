@@ -110,7 +110,7 @@ func (a *Attestations) List(ctx context.Context, q AttestationQuery, after strin
 	return storage.PageBatches(a.Collection, query), err
 }
 
-// Page reads the attestations after the first of the given number.
+// Page reads at most limit attestations, after the first offset ones.
 func (a *Attestations) Page(q AttestationQuery, offset, limit int) *storage.Batches[evidence.Attestation] {
 	if q.empty() {
 		return storage.SingleBatch[evidence.Attestation](nil)
@@ -270,8 +270,8 @@ func (a *Attestations) named(ctx context.Context, org, name string, reports []ev
 	}), err
 }
 
-// Reported returns the newest MaxMany records of an artifact of a flow by its fingerprint, or by the beginning of it:
-// then of the newest artifact that has it.
+// Reported returns the newest MaxMany records of an artifact of a flow. fingerprint may be the beginning of one: then
+// the artifact is the newest one with it.
 func (a *Artifacts) Reported(ctx context.Context, org, flow, fingerprint string) ([]evidence.ArtifactRecord, error) {
 	newest, err := a.Latest(ctx, org, flow, "", fingerprint)
 	if err != nil {

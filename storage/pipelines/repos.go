@@ -91,7 +91,7 @@ func (r *Repos) record(ctx context.Context, org string, info evidence.RepoInfo, 
 	}
 }
 
-// update updates a repository with info about it. An adoptable one is updated with adopt only.
+// update applies info to a repository that it is about. To an adoptable one it applies info only if adopt is set.
 func (r *Repos) update(ctx context.Context, id string, info evidence.RepoInfo, at float64, adopt bool) (evidence.Repo, evidence.RepoMatch, error) {
 	var match evidence.RepoMatch
 	repo, err := r.collection.Update(ctx, id, storage.WithoutError(func(stored *evidence.Repo) {

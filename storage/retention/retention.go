@@ -77,8 +77,8 @@ func (r *Retention) KeepAtMost(ctx context.Context, org, key string, most int) e
 	return r.objects.Retain(ctx, key, r.clock().Add(time.Duration(days)*day))
 }
 
-// Verify runs Test if anything is to be retained. It is called before the process serves, by any number of processes.
-// All use the same object; a later start deletes all versions of it but one.
+// Verify runs Test if anything is to be retained. Each process calls it before it serves. All use the same object;
+// later starts delete its versions whose retention has ended.
 func (r *Retention) Verify(ctx context.Context) error {
 	if !r.settings.on() {
 		return nil

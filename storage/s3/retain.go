@@ -54,8 +54,8 @@ func (s *Store) LockOf(ctx context.Context, key string) (Lock, error) {
 	return found, err
 }
 
-// Lock sets the mode and the time of the retention of an object's newest version. A later time and the stricter mode
-// stay. The error is ErrNoObjectLock if the bucket has none. Unlike Retain, it needs no mode of the store.
+// Lock sets mode and end of the retention of an object's newest version. It never shortens it, nor weakens a running
+// Compliance. ErrNoObjectLock means a bucket without object lock. Unlike Retain, it needs no mode of the store.
 func (s *Store) Lock(ctx context.Context, key string, lock Lock) error {
 	present, err := s.LockOf(ctx, key)
 	if err != nil {

@@ -80,7 +80,7 @@ func (c *bootstrapCheck) organization(ctx context.Context, declared identity.Dec
 	return nil
 }
 
-// name returns why an organization of a kind cannot have a name, or nil. It is created if it does not exist.
+// name returns why an organization of a kind cannot have a name, or nil. With create, a missing one will be made.
 func (c *bootstrapCheck) name(ctx context.Context, name string, kind evidence.OrganizationKind, create bool) (fault, err error) {
 	org, err := c.tenancy.organizations.Get(ctx, name)
 	switch {

@@ -107,8 +107,8 @@ func (t *Tenancy) SetMember(ctx context.Context, orgName, userName string, role 
 	return change, err
 }
 
-// RemoveMember ends a membership in a shared organization. ErrNotFound means that there is none; if it ended before,
-// change has the accounts that the user left. Removing the last admin is Invalid.
+// RemoveMember ends a membership in a shared organization. ErrNotFound means that the user is no member; for a former
+// member, change has the accounts that the user left. Removing the last admin is Invalid.
 func (t *Tenancy) RemoveMember(ctx context.Context, orgName, userName string, by identity.Actor) (change MemberChange, err error) {
 	user, err := t.users.Get(ctx, userName)
 	if err != nil {
@@ -158,8 +158,8 @@ func (t *Tenancy) setMember(ctx context.Context, c *orgChange, user evidence.Use
 }
 
 // removeMember adds the end of a membership to a change, and returns the service accounts that the user has left.
-// ErrNotFound means that there is none; if it ended before, the accounts are returned too. The document stays, so that
-// the change is refused if another comes first.
+// ErrNotFound means that the user is no member; for a former member it comes with the accounts. The document stays, so
+// that the change is refused if another comes first.
 func (t *Tenancy) removeMember(ctx context.Context, c *orgChange, user evidence.User) ([]identity.ServiceAccount, error) {
 	read, err := t.members.GetVersioned(ctx, idIn(c.org.ID, user.ID))
 	if err != nil {

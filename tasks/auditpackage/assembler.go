@@ -135,7 +135,7 @@ func (a *Assembler) assemble(ctx context.Context, assembly *audit.Assembly) (aud
 		return audit.Assembled{}, err
 	}
 	if d.proofs != nil {
-		// Verifiers take a fact that the checkpoint covers and the package lacks for omitted. So check for new facts.
+		// To verifiers, a fact that the checkpoint covers and the package lacks was omitted. So check for new facts.
 		now, err := stateOf(ctx, a.store, assembly)
 		if err == nil && now != state {
 			err = errNotCovered

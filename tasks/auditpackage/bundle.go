@@ -66,7 +66,7 @@ func loadBundle(ctx context.Context, store *app.Store, reader *population.Reader
 }
 
 // bundleState is stateOf for a bundle: its sample, the state of the sampled trails, the log, and the totals and the
-// digest of the population. A reader that is kept counts only days again about which facts were recorded since.
+// digest of the population. A kept reader counts a day again only if facts about it were recorded since.
 func bundleState(ctx context.Context, store *app.Store, reader *population.Reader, assembly *audit.Assembly) (string, error) {
 	b, err := loadBundle(ctx, store, reader, assembly)
 	if err != nil {

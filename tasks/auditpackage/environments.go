@@ -54,7 +54,7 @@ func judge(ctx context.Context, store *app.Store, link links.Links, f *facts) (*
 	return j, nil
 }
 
-// runningOf returns the entries of the running set of artifacts and their children, also of those that count as others.
+// runningOf returns the running set's entries of artifacts and children, even children that count as another artifact.
 func runningOf(ctx context.Context, store *app.Store, org string, fingerprints []string) ([]environments.Running, error) {
 	children, err := store.Provenances.Children(ctx, org, fingerprints)
 	if err != nil {
@@ -81,7 +81,7 @@ func (j *judged) addEnvironment(ctx context.Context, store *app.Store, link link
 		return err
 	}
 	fingerprints := evidence.Map(subjects, func(of appfacts.Subject) []string { return of.Fingerprints() })
-	// Not by the clock, so that the package depends on stored data only.
+	// Lapsed decides, not the clock, so that the package depends on stored data only.
 	allowed, err := store.Allowlist.Of(ctx, environment.ID, fingerprints, func(a *evidence.Allowance) bool { return !a.Lapsed })
 	if err != nil {
 		return err
@@ -161,8 +161,8 @@ func loadUnapproved(ctx context.Context, store *app.Store, environment string, e
 	return err
 }
 
-// refer replaces the facts about an artifact in the package's trails, which may be newer than those in the package, by
-// references to the trails. origins are in the order of the facts' flows.
+// refer replaces the policy facts about the package's own trails by references to these trails: the facts may be newer
+// than the trails in the package. origins are in the order of the facts' flows.
 func (f *facts) refer(document *audit.EnvironmentDocument, origins []evidence.Origin) {
 	ids := f.trailIDs()
 	flows := []policy.Flow{}

@@ -158,8 +158,8 @@ func (f *facts) limitToArtifact(fingerprint string) {
 	})
 }
 
-// limitToAttestation keeps the attestations with the name and a subject of the one with an id: those that it replaced,
-// and those that replaced it. The trail is not evaluated.
+// limitToAttestation keeps the attestation of an id, those that it replaced and those that replaced it: all have its
+// name and one of its subjects. The trail is not evaluated.
 func (f *facts) limitToAttestation(id string) error {
 	f.records, f.events = nil, nil
 	i := slices.IndexFunc(f.attested, func(a pipelines.TrailAttestation) bool { return a.ID == id })

@@ -22,12 +22,12 @@ import (
 // errNotCovered ends an attempt to assemble facts that the log does not cover yet.
 var errNotCovered = evidence.NewError(evidence.Unavailable, "No checkpoint of the transparency log covers all facts of the package yet.")
 
-// CoverPause is the pause after such an attempt. A checkpoint is signed every second.
+// CoverPause is the pause after an attempt that ended with errNotCovered. A checkpoint is signed every second.
 const CoverPause = 500 * time.Millisecond
 
 // proofs are the proofs from the organization's log in a package.
 type proofs struct {
-	// log is the log, with the first checkpoint that covers all facts of the package as its last one.
+	// log is the log. Its checkpoint is the first one that covers all facts of the package.
 	log logs.Log
 	// leaves are those of the facts, in the order of their folders.
 	leaves []logs.Leaf

@@ -60,7 +60,7 @@ func (u *Updater) MemberArchived(ctx context.Context, org, member string) error 
 	return u.updateAll(ctx, u.log.With("org", org, "member", member), ids, err)
 }
 
-// Named updates the logical environments that include an archived environment of that name, now replaced.
+// Named updates the logical environments that include an archived environment whose name a new one has taken.
 func (u *Updater) Named(ctx context.Context, org, name string) error {
 	ids, err := u.store.Environments.IncludingArchived(ctx, org, name)
 	return u.updateAll(ctx, u.log.With("org", org, "member", name), ids, err)
@@ -198,8 +198,8 @@ func (u *Updater) earliest(ctx context.Context, missing []snapshot.Member, made 
 	return new(slices.MinFunc(found, func(a, b snapshot.Snapshot) int { return cmp.Compare(a.Timestamp, b.Timestamp) })), nil
 }
 
-// finish copies the events of a snapshot into the log, stores the event for actions, then advances the head, up to
-// which the log is read. The next snapshot is added after that, so that ordinals have no gaps.
+// finish copies the events of a snapshot into the log, stores the event for actions, then advances the head. Readers
+// stop at the head, and the next snapshot is added after it, so that ordinals have no gaps.
 func (u *Updater) finish(ctx context.Context, s *snapshot.Snapshot) error {
 	for done := int64(0); done < s.Events; done += storage.MaxMany {
 		first := s.Cause.EventsBefore + done + 1
@@ -247,7 +247,7 @@ func (s *state) membershipChanged() bool {
 	return slices.ContainsFunc(s.environment.Active, func(id string) bool { return s.heads[id].Last > 0 })
 }
 
-// members are the active ones as in the last snapshot. New ones come with the snapshot of their head.
+// members returns the active members as in the last snapshot. Members not in it have the snapshot of their head.
 func (s *state) members() []snapshot.Member {
 	members := make([]snapshot.Member, 0, len(s.environment.Active))
 	for _, id := range s.environment.Active {

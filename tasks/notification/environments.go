@@ -242,7 +242,7 @@ func (w *writer) evaluatedWith(ctx context.Context, allowed *evidence.Allowance)
 	return number, err
 }
 
-// shows reports whether a snapshot of the environment would be the same if it was made with the permission.
+// shows reports whether a snapshot needs no change by a permission: the artifact passes, is unjudged or not there.
 func (w *writer) shows(ctx context.Context, allowed *evidence.Allowance, number int64) (bool, error) {
 	if number == 0 {
 		return true, nil

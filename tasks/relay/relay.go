@@ -121,9 +121,9 @@ func (r *Relay) enqueue(ctx context.Context, now time.Time, due []job.Ref) error
 	return err
 }
 
-// number returns the number of the task for due work, at a time in Unix seconds. A task with the number of a waiting
-// one is not added. The number changes when the work is due again, and after waits that double, so that old work has
-// few tasks.
+// number returns the number of the task for due work, at a time in Unix seconds. A task is not added while one with its
+// number waits. The number changes when the work becomes due again, and each time its wait has doubled, so that old
+// work has few tasks.
 func number(ref *job.Ref, now float64) int64 {
 	waited := max(0, now-ref.Due)
 	return int64(ref.Due*1000) + int64(math.Log2(1+waited/job.EnqueueAgain.Seconds()))

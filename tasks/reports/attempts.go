@@ -26,7 +26,7 @@ const (
 	reasonDamaged  = "damaged"   // something that is needed is missing or cannot be decoded
 	reasonTimeout  = "timeout"   // the task ran out of time
 	reasonTooLarge = "too_large" // the database refuses the result of the report
-	reasonInvalid  = "invalid"   // the same
+	reasonInvalid  = "invalid"   // the database refuses the result as invalid
 	reasonPanic    = "panic"
 	reasonKilled   = "killed" // the worker ended without storing a reason
 	reasonOther    = "other"
@@ -64,7 +64,7 @@ func reasonOf(err error) string {
 	return reasonOther
 }
 
-// refund is an attempt that an outage ended, and that is still to be uncounted. Attempts are counted when they begin.
+// refund is an attempt that must not count, as an outage ended it. Attempts are counted when they begin.
 type refund struct {
 	arrival int64
 	holder  string

@@ -172,8 +172,8 @@ func (p *Processor) withdrawIfLost(ctx context.Context, cause error, environment
 }
 
 // withdraw removes the entries of the running set whose artifacts have exited or never ran. It reads the latest
-// snapshot after the entries were written. The snapshot of an exit removes its entries: either after they were written,
-// or it is read here. Entries for a later snapshot stay, as its worker writes the same.
+// snapshot after the entries were written: the snapshot of an exit either removed them, or was made before and is read
+// here. Entries for a later snapshot stay, as its worker writes the same.
 func (p *Processor) withdraw(ctx context.Context, environment string, entries []environments.Running) error {
 	if len(entries) == 0 {
 		return nil

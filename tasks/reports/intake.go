@@ -170,7 +170,7 @@ func (i *Intake) sameAsLast(ctx context.Context, head *snapshot.Head, digest str
 }
 
 // confirm writes the time of the last report, at most once per touchInterval, and reports whether no report was
-// processed since the head was read. A report that was processed meanwhile was waiting at that time.
+// processed since the head was read. If one was, it was waiting, and the last report is another one.
 func (i *Intake) confirm(ctx context.Context, stored storage.Versioned[snapshot.Head], now float64) (bool, error) {
 	head := stored.Value
 	due := now-head.LastReportedAt >= touchInterval

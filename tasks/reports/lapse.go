@@ -10,8 +10,8 @@ import (
 	"attestry/tasks/relay"
 )
 
-// lapse requests the evaluation of environments in which artifacts run whose permission has expired
-// (docs/semantics.md 9.5). If a worker is killed in between, the evaluation is requested twice, which changes nothing.
+// lapse requests another evaluation of each environment that runs an artifact whose permission has expired
+// (docs/semantics.md 9.5). If a worker is killed in between, it is requested twice, which changes nothing.
 func (s *Sweeper) lapse(ctx context.Context) error {
 	expired, err := s.store.Allowlist.Expired(ctx, evidence.Seconds(s.clock()))
 	if err != nil {
@@ -36,7 +36,7 @@ func (s *Sweeper) lapse(ctx context.Context) error {
 	return errors.Join(append(failures, err)...)
 }
 
-// lapseOne returns the task of the evaluation, if there is one.
+// lapseOne lets a permission lapse. It returns the task of the requested evaluation, none if the artifact does not run.
 func (s *Sweeper) lapseOne(ctx context.Context, expired evidence.Allowance) (requested []job.Ref, err error) {
 	// From now on a report that equals the last one is evaluated again.
 	if err := s.store.Generations.Bump(ctx, expired.Org); err != nil {

@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	// searchInterval is after how many seconds leaves of all times are searched again.
+	// searchInterval is the time between two searches for leaves of all times, in seconds.
 	searchInterval = 10.0
-	// searchMargin is by how many seconds other searches begin before the last leaf. Processes store leaves a little
-	// after the leaves' times, and their clocks differ.
+	// searchMargin is how long before the last indexed leaf the other searches begin, in seconds. Processes store leaves a
+	// little after their times, and clocks differ.
 	searchMargin = 1.0
 )
 

@@ -41,8 +41,8 @@ func New(of *logs.Logs, keys translog.Keys, names Names, host string, clock evid
 	return &Sequencer{logs: of, keys: keys, names: names, host: host, clock: clock}
 }
 
-// Sequence gives indexes to an organization's leaves without one, and signs a checkpoint if the last one lacks entries,
-// for which it may wait signInterval. It does nothing to a log that must not be continued.
+// Sequence gives indexes to an organization's leaves without one. It signs a checkpoint if the last one lacks entries,
+// after a wait if that was signed within signInterval. It does nothing to a log that must not be continued.
 func (s *Sequencer) Sequence(ctx context.Context, org string) error {
 	for {
 		log, err := s.begin(ctx, org)
@@ -111,7 +111,7 @@ func (r *run) work(ctx context.Context) error {
 // signed reports whether the last checkpoint has all entries.
 func (r *run) signed() bool { return r.log.Value.Signed == r.log.Value.Tree.Size }
 
-// finish adds leaves to the tree that another or a killed sequencer gave an index. Then pending does not return them.
+// finish adds to the tree the leaves that another sequencer has indexed. Then pending does not return them.
 func (r *run) finish(ctx context.Context) error {
 	for {
 		leaves, err := r.logs.Block(ctx, r.log.Value.Org, r.log.Value.Tree.Size)
@@ -145,7 +145,7 @@ func (r *run) index(ctx context.Context) error {
 			}
 			leaves = leaves[len(some):]
 		}
-		// By the clock of another process a leaf may be of the future. Leaves of times before it may still come.
+		// A leaf's time may be ahead of this clock, as clocks differ. Leaves of earlier times may still come.
 		r.state.setIndexed(min(found[len(found)-1].At, now))
 		if len(found) < storage.MaxMany {
 			return nil // those that were stored meanwhile wake a sequencer again
@@ -153,8 +153,8 @@ func (r *run) index(ctx context.Context) error {
 	}
 }
 
-// pending returns the oldest leaves without an index. Databases keep deleted entries for a while, so a search of all
-// times is slow: it is made every searchInterval, and otherwise one of recent times.
+// pending returns the oldest leaves without an index. It searches all times every searchInterval, and else only recent
+// ones: databases keep deleted entries for a while, which makes a search of all times slow.
 func (r *run) pending(ctx context.Context, now float64) ([]logs.Leaf, error) {
 	since := r.state.since(now)
 	leaves, err := r.logs.Pending(ctx, r.log.Value.Org, since, storage.MaxMany)

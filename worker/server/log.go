@@ -24,7 +24,7 @@ import (
 const (
 	// logInterval bounds the time until the task that logs a fact is enqueued.
 	logInterval = time.Second
-	// logPause is how long facts are collected in a process that each of them wakes.
+	// logPause is the pause after a pass in a process where every fact wakes the next one, so that facts share tasks.
 	logPause = 500 * time.Millisecond
 	// existingPause is the pause of the search for facts without leaves after a failure, else existingInterval.
 	existingPause    = 10 * time.Second
@@ -38,7 +38,7 @@ type logging struct {
 	process   *process.Process
 	relay     *relay.Relay
 	sequencer *sequencer.Sequencer
-	// complete means that all facts of earlier versions have leaves: they come first in the log.
+	// complete is set once all facts of earlier versions have leaves. No task is enqueued before, so that they come first.
 	complete atomic.Bool
 	// warned is when it was last logged that logs are not continued.
 	warned time.Time

@@ -17,7 +17,7 @@ import (
 // packager assembles audit packages.
 type packager struct {
 	relay *relay.Relay
-	// covered enqueues packages that waited for a checkpoint, in a process that the checkpoint wakes.
+	// covered is a second relay, for packages that wait for a checkpoint. New checkpoints of this process wake it.
 	covered   *relay.Relay
 	assembler *auditpackage.Assembler
 	cleaner   *auditpackage.Cleaner

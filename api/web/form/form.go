@@ -15,6 +15,7 @@ import (
 
 	"attestry/api/resource"
 	"attestry/api/server"
+	"attestry/evidence"
 )
 
 // Form is the form of an operation.
@@ -115,7 +116,7 @@ func (f *Form) Prefill(answer map[string]any) {
 	}
 }
 
-// Restore sets the fields that differ only in line breaks from the members of an answer to these.
+// Restore replaces values that differ from the members of an answer only in line breaks by these members.
 func (f *Form) Restore(answer map[string]any) {
 	for _, field := range f.Fields {
 		if stored, ok := answer[field.Name].(string); ok && newlines.Replace(stored) == field.Value() {
@@ -128,14 +129,23 @@ func (f *Form) Restore(answer map[string]any) {
 func (f *Form) Fault(faults map[string]string) map[string]string {
 	others := map[string]string{}
 	for place, text := range faults {
-		at := slices.IndexFunc(f.Fields, func(field *Field) bool { return slices.Contains(strings.FieldsFunc(place, isSeparator), field.Name) })
-		if at < 0 {
+		if field := f.at(place); field != nil {
+			field.Faults = append(field.Faults, text)
+		} else {
 			others[place] = text
-			continue
 		}
-		f.Fields[at].Faults = append(f.Fields[at].Faults, text)
 	}
 	return others
+}
+
+// at returns the field at a location: that of the first name which a field has, nil for none.
+func (f *Form) at(place string) *Field {
+	for name := range strings.FieldsFuncSeq(place, isSeparator) {
+		if field, ok := evidence.First(f.Fields, func(field *Field) bool { return field.Name == name }); ok {
+			return field
+		}
+	}
+	return nil
 }
 
 func isSeparator(char rune) bool { return strings.ContainsRune(".[]/ ", char) }
@@ -174,8 +184,8 @@ func (f *Form) LacksPathNames() (missing bool) {
 	return missing
 }
 
-// Target is the address of the operation in an organization, below /api/v2, as the path and the query fill it in. ok is
-// false while the path lacks a name.
+// Target is the address of the operation in an organization, below /api/v2, with the values of its parameters. ok is
+// false if a name in the path is missing.
 func (f *Form) Target(org string) (target string, ok bool) {
 	target = strings.ReplaceAll(f.Operation.Path, "{org}", url.PathEscape(org))
 	query := url.Values{}

@@ -165,7 +165,7 @@ func TestLineBreaksAreLFUnlessOthersAreStored(t *testing.T) {
 
 func TestFaultsAreAssignedToTheirFields(t *testing.T) {
 	f := jsonForm()
-	others := f.Fault(map[string]string{"name": "is empty", "targets[0].type": "is unknown", "somewhere": "is wrong"})
+	others := f.Fault(map[string]string{"name": "is empty", "targets[0].name": "is unknown", "somewhere": "is wrong"})
 	if !reflect.DeepEqual(others, map[string]string{"somewhere": "is wrong"}) ||
 		!reflect.DeepEqual(field(t, f, "name").Faults, []string{"is empty"}) || !reflect.DeepEqual(field(t, f, "targets").Faults, []string{"is unknown"}) {
 		t.Errorf("others are %v", others)

@@ -55,7 +55,7 @@ func ShowArea(r *request.Request) error {
 	filter.Fill(url.Values{"per_page": {strconv.Itoa(view.RowsPerPage)}})
 	target, ok := filter.Target(p.Org())
 	if !ok {
-		return evidence.NewError(evidence.NotFound, "The address does not say whose they are.")
+		return evidence.NewError(evidence.NotFound, "The address lacks the name of the object that these belong to.")
 	}
 	p.APIPath = target
 	shown := areaPage{Org: p.Org(), Title: of.Title, Columns: of.Columns, Of: filter.PathNames(), Filter: filter.Choices(), Names: p.fill(filter, nil)}

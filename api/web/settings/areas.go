@@ -33,16 +33,16 @@ var pages = map[string]func(org string, of row) string{
 	"audit":   func(org string, of row) string { return view.Pages.Audit(org, of.text("name")) },
 }
 
-// rowMembers are, by the name of a parameter, the members of rows with another name that fill it in.
+// rowMembers maps a parameter to the member of a row that fills it in, if their names differ.
 var rowMembers = map[string]string{
 	"action_number": "number", "key_id": "id", "delivery_id": "id", "invitation_id": "id", "env_name": "name", "framework_name": "name", "flow_name": "name",
 	"custom_attestation_type_name": "name", "policy_name": "name",
 }
 
-// next are the forms that follow others, with their areas.
+// next maps a form to the form that follows it, with the area of the latter.
 var next = map[string]struct{ area, form string }{"create_service_account": {"keys", "create_service_account_api_key"}}
 
-// readBy are the operations that read the object that a form changes, if their path is not that of the form.
+// readBy maps a form to the operation that reads the object that it changes, if the two have different paths.
 var readBy = map[string]string{"put_policy": "get_policy", "create_flow_with_template": "get_flow"}
 
 func areaNamed(name string) *area {

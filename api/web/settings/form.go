@@ -52,7 +52,7 @@ func (p *page) newForm() (*formPage, error) {
 	return shown, nil
 }
 
-// nothingStored are the statuses of reads of what does not exist, or cannot be read at all or by the viewer.
+// nothingStored are the statuses of a read if there is no object, no such read, or the viewer may not read it.
 var nothingStored = []int{http.StatusNotFound, http.StatusForbidden, http.StatusMethodNotAllowed}
 
 // stored reads the object that a form changes, nil if there is none or the viewer may not read it.

@@ -134,7 +134,7 @@ func policyPage(address string) string {
 	return "/" + org + "/policies/" + name
 }
 
-// external is the HTML of a link that a client has sent, only its text if it is not http or https.
+// external returns the HTML of a client's link. It is only the text if the address is too long, or not http or https.
 func external(address, text string) template.HTML {
 	shown := template.HTMLEscapeString(Excerpt(text))
 	parsed, err := url.Parse(address)

@@ -11,9 +11,9 @@ import (
 	"attestry/storage/storagetest"
 )
 
-// testRecorderAnnounces checks the generation of an environment, whose change means that the environment has to be
-// evaluated again. It must change before a report is acknowledged, and should not if the report does not affect what
-// runs. If killed, processes also die before they change it.
+// testRecorderAnnounces checks the generation of an environment. A new generation means that the environment has to be
+// evaluated again. The generation must change before a report is acknowledged, and should not change if the report does
+// not affect what runs. If killed is set, processes also die before they change it.
 func testRecorderAnnounces(t *testing.T, engine storagetest.DocumentsEngine, killed bool) {
 	docs := openEngine(t, engine)
 	byName := func(commit string) operation {

@@ -135,8 +135,8 @@ func testRecorderInterrupted(t *testing.T, engine storagetest.DocumentsEngine) {
 	work.Wait()
 }
 
-// died lets the process die at a write of an operation, and then another one that finishes the operation. It reports
-// whether the operation has so many writes.
+// died lets a process die at a write of an operation, and then another process at a write while it finishes the
+// operation. It reports whether the operation has so many writes.
 func died(t *testing.T, docs storage.Documents, d operation, at int, late bool) bool {
 	t.Helper()
 	c := prepared(t, docs)

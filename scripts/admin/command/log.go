@@ -42,7 +42,7 @@ func continueLog(ctx context.Context, s *session, args []string) error {
 	}
 	log, err := s.Store.Logs.Continue(ctx, found.ID)
 	if err != nil {
-		return fmt.Errorf("the log of %s is not to be continued by another one: %w", args[0], err)
+		return fmt.Errorf("no new log is begun for %s: %w", args[0], err)
 	}
 	return printVerifiersOf(s, keys, &log)
 }

@@ -50,7 +50,7 @@ func TestLogIsContinuedAfterARestore(t *testing.T) {
 func continueAfterRestore(t *testing.T, running bool) {
 	s := withLog(t)
 	s.logMore("a", "b")
-	s.want(failed, "log continue acme", "", "the log of acme is not to be continued by another one: the database has all entries of the last checkpoint that was published")
+	s.want(failed, "log continue acme", "", "no new log is begun for acme: the database has all entries of the last checkpoint that was published")
 	documents := strings.TrimPrefix(s.environ[0], "ATTESTRY_DATABASE_URL=pebble://")
 	backup := filepath.Join(t.TempDir(), "backup")
 	s.must(s.process.Close())
@@ -98,7 +98,7 @@ func TestImpossibleContinuationsOfLogsFail(t *testing.T) {
 		"log continue":           {misused, "log continue: wrong arguments"},
 		"log continue acme more": {misused, "log continue: wrong arguments"},
 		"log continue nowhere":   {failed, "there is no organization nowhere"},
-		"log continue other":     {failed, "the log of other is not to be continued"},
+		"log continue other":     {failed, "no new log is begun for other"},
 	} {
 		s.want(row.status, line, "", row.errs)
 	}

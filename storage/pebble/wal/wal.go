@@ -33,8 +33,8 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // ErrDamaged reports a log with records after a damaged part.
 var ErrDamaged = errors.New("a write-ahead log of the database is damaged")
 
-// Read calls use with each record of a log, in order. It expects that each was synced before the next was written. Then
-// a crash leaves at most the last one incomplete, and a broken part before another record is ErrDamaged.
+// Read calls use with each record of a log, in order. Each must have been synced before the next was written. Then a
+// crash leaves at most the last one incomplete, and a broken part before another record is ErrDamaged.
 func Read(path string, use func(record []byte) error) error {
 	name := filepath.Base(path)
 	number, err := strconv.ParseUint(strings.TrimSuffix(name, ".log"), 10, 64)

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// Unicode has glyphs for the forms of Arabic letters within a word in a block, ordered by letter.
+	// The block of Unicode with the forms of Arabic letters within words, ordered by letter, and the stroke tatweel.
 	firstForm = '\uFE80'
 	lastForm  = '\uFEF4'
 	tatweel   = '\u0640'

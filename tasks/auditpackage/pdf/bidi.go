@@ -16,8 +16,8 @@ const (
 	unknownLevel = -1
 )
 
-// reorder returns the glyphs of a line in visual order, by the Unicode Bidirectional Algorithm except for belongs. All
-// lines of a report run from left to right as a whole, and have no characters that change the direction: those are
+// reorder returns the glyphs of a line in visual order, by the Unicode Bidirectional Algorithm except for numbers (see
+// belongs). All lines of a report run from left to right. They have no characters that change the direction: those are
 // shown as code points.
 func reorder(line []glyph) []glyph {
 	if !slices.ContainsFunc(line, func(one glyph) bool { return isRightToLeft(classOf(one)) }) {
@@ -71,8 +71,8 @@ func levelsOf(line []glyph) []int {
 }
 
 // belongs reports whether a number after right-to-left text is part of it: such text follows, or nothing that ends a
-// name is between them. By the algorithm all such numbers are part of it. But a report has names within English
-// sentences, whose numbers must not be moved to the name before.
+// name is between them. The algorithm makes all such numbers part of it. But reports have names in English sentences,
+// whose numbers must not move into the name before.
 func belongs(line []glyph, at int) bool {
 	next := slices.IndexFunc(line[at:], func(one glyph) bool { return classOf(one) == bidi.L || isRightToLeft(classOf(one)) })
 	if next >= 0 && isRightToLeft(classOf(line[at+next])) {

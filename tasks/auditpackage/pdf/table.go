@@ -90,8 +90,8 @@ func (t *table) measureTitles() *measuredRow {
 	return measured
 }
 
-// placeRow places a row together with what must be on the same page: least is the height of both. If no page has that
-// much room, the row begins where it is.
+// placeRow places a row. least is its height, with that of the next row if both must be on the same page. If no page
+// has that much room, the row begins where it is.
 func (t *table) placeRow(r *measuredRow, least float64, first bool) {
 	if r.group {
 		t.group = nil // that of the rows before
