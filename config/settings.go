@@ -67,9 +67,9 @@ type SMTP struct {
 
 // Limits are the rate limits of the api process.
 type Limits struct {
-	RateLimitKey   int      `env:"RATE_LIMIT_KEY" envDefault:"0" min:"0" max:"1000000" doc:"requests that each API key may make in a minute, or all at once; 0: any number"`
-	RateLimitOrg   int      `env:"RATE_LIMIT_ORG" envDefault:"0" min:"0" max:"1000000" doc:"requests that may be made to each organization in a minute, or all at once; 0: any number"`
-	FailedKeyLimit int      `env:"FAILED_KEY_LIMIT" envDefault:"300" min:"0" max:"1000000" doc:"requests with invalid API keys that each client address may make in a minute, or all at once; 0: any number"`
+	RateLimitKey   int      `env:"RATE_LIMIT_KEY" envDefault:"0" min:"0" max:"1000000" doc:"how many requests each API key may make per minute; they may come all at the same moment; 0: no limit"`
+	RateLimitOrg   int      `env:"RATE_LIMIT_ORG" envDefault:"0" min:"0" max:"1000000" doc:"how many requests may be made to each organization per minute; they may come all at the same moment; 0: no limit"`
+	FailedKeyLimit int      `env:"FAILED_KEY_LIMIT" envDefault:"300" min:"0" max:"1000000" doc:"how many requests with invalid API keys each client address may make per minute; they may come all at the same moment; 0: no limit"`
 	TrustedProxies Networks `env:"TRUSTED_PROXIES" doc:"comma-separated addresses or networks (10.0.0.0/8) of the proxies whose X-Forwarded-For is believed; if unset, none"`
 }
 
@@ -82,7 +82,7 @@ type Stores struct {
 
 // Retention is how long files of evidence and audit packages cannot be deleted.
 type Retention struct {
-	Days          int              `env:"RETENTION_DAYS" envDefault:"0" min:"0" max:"36500" doc:"days for which files of evidence and audit packages are kept from deletion, in a bucket with object lock; 0: not at all"`
+	Days          int              `env:"RETENTION_DAYS" envDefault:"0" min:"0" max:"36500" doc:"for how many days the bucket, which must have object lock, refuses to delete evidence files and audit packages; 0: not at all"`
 	Organizations OrganizationDays `env:"RETENTION_ORGANIZATIONS" doc:"other numbers of days for some organizations by their names, such as acme=3650,demo=0"`
 	Mode          RetentionMode    `env:"RETENTION_MODE" envDefault:"governance" doc:"governance: who has the permission s3:BypassGovernanceRetention can delete earlier; compliance: nobody can"`
 }
@@ -95,7 +95,7 @@ type Log struct {
 
 // Worker are the settings of the worker process.
 type Worker struct {
-	Queues      Queues `env:"QUEUES" envDefault:"reports=6,compliance=3,notifications=2,packages=1,log=1" doc:"queues that are served; reports and compliance share the tasks that run at once in the proportion of their weights"`
+	Queues      Queues `env:"QUEUES" envDefault:"reports=6,compliance=3,notifications=2,packages=1,log=1" doc:"queues that are served, each with a number from 1 to 100; the numbers of reports and compliance are weights that divide ATTESTRY_CONCURRENCY between them; other queues have limits of their own, whatever their numbers are"`
 	Concurrency int    `env:"CONCURRENCY" envDefault:"16" min:"1" max:"1000" doc:"tasks of reports and compliance that run at once"`
 	PackageDays int    `env:"PACKAGE_DAYS" envDefault:"30" min:"0" max:"36500" doc:"days for which an audit package is kept after it was last asked for; 0: for ever"`
 }
