@@ -10,6 +10,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"reflect"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -241,10 +242,16 @@ func newForm[T any](r *Request, name string, files []string) (*Form[T], error) {
 	kind, parameters, err := mime.ParseMediaType(f.contentType)
 	if err == nil && kind == "multipart/form-data" && parameters["boundary"] != "" {
 		// The whole body is bounded, as skipped parts have no limit of their own.
-		f.parts = multipart.NewReader(http.MaxBytesReader(nil, io.NopCloser(r.Body), limit), parameters["boundary"])
+		whole := http.MaxBytesReader(nil, io.NopCloser(r.Body), limit)
+		// The last boundary needs no line break. Anything else at the end of the body is a form that breaks off.
+		f.parts = multipart.NewReader(io.MultiReader(whole, strings.NewReader("\r\n"), truncated{}), parameters["boundary"])
 	}
 	return f, nil
 }
+
+type truncated struct{}
+
+func (truncated) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 // readData reads the form up to the end of its JSON part, and holds the files before it.
 func (f *Form[T]) readData(v *validation.Validator, schema *huma.Schema, found validation.Findings) error {

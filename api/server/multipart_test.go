@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime/multipart"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -23,7 +24,10 @@ func startForm(t *testing.T) *testServer {
 			err := f.Files(func(file FormFile) error {
 				n, err := io.Copy(io.Discard, file)
 				summary += fmt.Sprintf(" %s %s %d", file.Field, file.Filename, n)
-				return err
+				if err != nil {
+					return MalformedForm(err)
+				}
+				return nil
 			})
 			return &textOutput{Status: 201, Body: summary}, err
 		})}})
@@ -162,8 +166,29 @@ func TestWrongFormsAreReported(t *testing.T) {
 			t.Errorf("%q: %d %s", contentType, got.status, got.body)
 		}
 	}
-	s.send(t, "POST", links.Prefix+"/forms/acme", "member", "--x\r\nContent-Disposition: form-data; name=data_json\r\n\r\n{}", "Content-Type", "multipart/form-data; boundary=x").
-		expect(t, 400, formBrokenMessage)
+}
+
+func TestFormsThatBreakOffAreRefused(t *testing.T) {
+	s := startForm(t)
+	for end, complete := range map[string]bool{
+		"\r\n--x--": true, "\r\n--x--\r\n": true, "\r\n--x--\r\nepilogue": true,
+		"": false, "\r\n": false, "\r\n--x": false, "\r\n--x\r\n": false, "\r\n--x-": false,
+		"\r\n--x\r\nContent-Disposition: form-data; name=attachment_file; filename=a":                false,
+		"\r\n--x\r\nContent-Disposition: form-data; name=attachment_file; filename=a\r\n":            false,
+		"\r\n--x\r\nContent-Disposition: form-data; name=attachment_file; filename=a\r\n\r\nabc\r\n": false,
+		"\r\n--x\r\nContent-Disposition: form-data; name=unknown; filename=a\r\n\r\nabc":             false,
+	} {
+		t.Run(strconv.Quote(end), func(t *testing.T) {
+			body := "--x\r\nContent-Disposition: form-data; name=data_json\r\n\r\n{\"name\":\"x\"}" + end
+			got := s.send(t, "POST", links.Prefix+"/forms/acme", "member", body, "Content-Type", "multipart/form-data; boundary=x")
+			if complete && got.status != 201 {
+				t.Errorf("got %d %s", got.status, got.body)
+			}
+			if !complete {
+				got.expect(t, 400, formBrokenMessage)
+			}
+		})
+	}
 }
 
 func TestPartsWhoseNamesAreNotTextAreRefused(t *testing.T) {
