@@ -115,6 +115,19 @@ func TestFindingsWithinLongNamesStaySmall(t *testing.T) {
 	}
 }
 
+func TestValuesAfterTheLastFindingAreNotChecked(t *testing.T) {
+	v := NewValidator(huma.NewMapRegistry("#/", huma.DefaultSchemaNamer))
+	items := slices.Repeat([]any{"wrong"}, MaxFindings)
+	found := Findings{}
+	v.Check(&huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeBoolean}}, append(items, "true"), "list", found)
+	if len(found) != MaxFindings {
+		t.Errorf("%d findings", len(found))
+	}
+	if got := v.Check(&huma.Schema{Type: huma.TypeBoolean}, "true", "last", found); got != "true" {
+		t.Errorf("the value after them is converted to %v", got)
+	}
+}
+
 func TestUnionsTakeTheFirstBranchThatFits(t *testing.T) {
 	v := NewValidator(huma.NewMapRegistry("#/", huma.DefaultSchemaNamer))
 	object := &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}

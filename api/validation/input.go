@@ -53,12 +53,13 @@ func writeRepr(b *strings.Builder, value any) {
 	}
 }
 
+var escaped = strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`, "\t", `\t`)
+
 func writeQuoted(b *strings.Builder, text string) {
 	quote := "'"
 	if strings.Contains(text, "'") && !strings.Contains(text, `"`) {
 		quote = `"`
 	}
-	escaped := strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`, "\t", `\t`)
 	text = escaped.Replace(Cut(text))
 	if quote == "'" {
 		text = strings.ReplaceAll(text, "'", `\'`)
