@@ -57,7 +57,7 @@ func (h *handlers) resolvePolicies(ctx context.Context, kind evidence.Environmen
 
 // applyPolicies evaluates the environment again and waits for the snapshot, unless the last snapshot was evaluated by
 // the attached policies. It compares with the snapshot and not with the environment before the request, so that a
-// repeated request completes an interrupted one.
+// repeated request completes an interrupted one. A worker that has the lease may have read other policies.
 func (h *handlers) applyPolicies(ctx context.Context, ref environments.EnvironmentRef) error {
 	if ref.Type == evidence.LogicalType {
 		return nil
@@ -70,7 +70,7 @@ func (h *handlers) applyPolicies(ctx context.Context, ref environments.Environme
 	if err != nil {
 		return err
 	}
-	if slices.EqualFunc(head.Policies, environment.Policies, func(r policy.Reference, name string) bool { return r.Name == name }) {
+	if head.Lease.Holder == "" && slices.EqualFunc(head.Policies, environment.Policies, func(r policy.Reference, name string) bool { return r.Name == name }) {
 		return nil
 	}
 	if err := h.Generations.Bump(ctx, environment.Org); err != nil {
