@@ -476,6 +476,16 @@ func TestDefaultOrganizationMustBeVisible(t *testing.T) {
 	if name, err := store.DefaultOrganization(t.Context(), bert); err != nil || name != "open" {
 		t.Errorf("after the choice: %q, %v", name, err)
 	}
+	_, err := store.SetMember(t.Context(), "acme", "bert", evidence.Reader, annaActs)
+	if err == nil {
+		err = store.SetDefaultOrganization(t.Context(), bert, "acme")
+	}
+	if err == nil {
+		_, err = store.RemoveMember(t.Context(), "acme", "bert", annaActs)
+	}
+	if name, lost := store.DefaultOrganization(t.Context(), bert); err != nil || lost != nil || name != "" {
+		t.Errorf("after the end of the membership: %q, %v, %v", name, lost, err)
+	}
 	robot := evidence.Principal{UserID: bert.UserID, Name: bert.Name, ServiceAccount: true}
 	wantCode(t, store.SetDefaultOrganization(t.Context(), robot, "open"), evidence.Forbidden)
 	if name, err := store.DefaultOrganization(t.Context(), robot); err != nil || name != "" {

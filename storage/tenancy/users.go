@@ -65,14 +65,20 @@ func userKeys(user evidence.User) identity.KeyOwner {
 	return identity.KeyOwner{ID: user.ID, Name: user.Name, OrgName: user.Name}
 }
 
-// DefaultOrganization returns the name of the organization that a user opens first, "" if none was chosen, or for all
-// but users.
+// DefaultOrganization returns the name of the organization that a user opens first, "" if none was chosen that the user
+// can still see, or for all but users.
 func (t *Tenancy) DefaultOrganization(ctx context.Context, principal evidence.Principal) (string, error) {
 	if !principal.IsUser() {
 		return "", nil
 	}
 	user, err := t.users.Get(ctx, principal.Name)
-	return user.DefaultOrg, err
+	if err != nil || user.DefaultOrg == "" {
+		return "", err
+	}
+	if _, err := t.Access(ctx, principal, user.DefaultOrg); evidence.CodeOf(err) == evidence.Forbidden {
+		return "", nil
+	}
+	return user.DefaultOrg, nil
 }
 
 // SetDefaultOrganization chooses the organization that a user opens first. It is Forbidden for organizations that the
