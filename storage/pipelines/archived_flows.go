@@ -76,8 +76,16 @@ func (f *Flows) Rename(ctx context.Context, org, name, to string, at float64) er
 // Archive takes the flow of a name, or of a former name, out of use; at is the time in Unix seconds, or later if another
 // flow has the name that archiving would give it. storage.ErrNotFound means that there is no such flow.
 func (f *Flows) Archive(ctx context.Context, org, name string, at float64) error {
+	entry, err := f.Resolve(ctx, org, name)
+	if err != nil {
+		return err
+	}
+	flow, err := f.Collection.Get(ctx, entry.ID)
+	if err != nil {
+		return err
+	}
 	for ; ; at++ {
-		_, err := f.Resolve(ctx, org, evidence.ArchivedFlowName(name, at))
+		_, err := f.Resolve(ctx, org, evidence.ArchivedFlowName(flow.Name, at))
 		if errors.Is(err, storage.ErrNotFound) {
 			return f.Registry.Archive(ctx, org, name, at)
 		}

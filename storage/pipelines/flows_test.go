@@ -246,13 +246,17 @@ func TestArchivedFlowsAreResolvedByTheNamesThatNoOtherFlowCanHave(t *testing.T) 
 	s.Must(s.Flows.Archive(ctx, "acme", "one", 7.9))
 	active, _, err := s.PutFlow("acme", "one-archived-at-9")
 	s.Must(err)
+	renamed, _, err := s.PutFlow("acme", "former")
+	s.Must(err)
+	s.Must(s.Flows.Rename(ctx, "acme", "former", "one", 7))
+	s.Must(s.Flows.Archive(ctx, "acme", "former", 7))
 	s.Restart(0, false)
 
-	all := []string{"one", "one-archived-at-7", "one-archived-at-8", "one-archived-at-9", "one-archived-at-6"}
+	all := []string{"one", "one-archived-at-7", "one-archived-at-8", "one-archived-at-9", "one-archived-at-6", "one-archived-at-10"}
 	refs, err := s.Flows.ResolveMany(ctx, "acme", all)
 	s.Must(err)
 	got := idsAndNames(refs)
-	if want := [][2]string{{active, all[3]}, {first, all[1]}, {second, all[2]}}; !slices.Equal(got, want) {
+	if want := [][2]string{{active, all[3]}, {first, all[1]}, {second, all[2]}, {renamed, all[5]}}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	if spent := s.Docs.Commands.Load(); spent != 2 {
