@@ -58,9 +58,18 @@ func TestRecordsOfAnArchivedFlowAreReadByItsNewNameAndNotChanged(t *testing.T) {
 	} {
 		s.wantError(c.status, c.message, c.method, c.path, c.body)
 	}
-	refused := s.form(http.MethodPut, s.flowsPath()+"/template_file", adminKey, "data_json", `{"name":"`+name+`","description":"d"}`)
-	if message, _ := refused.problem(t); refused.status != http.StatusBadRequest || message != archived {
-		t.Errorf("a PUT is answered %d %s", refused.status, refused.body)
+	for _, c := range []struct {
+		status        int
+		message       string
+		path, content string
+	}{
+		{http.StatusBadRequest, archived, s.flowsPath() + "/template_file", `{"name":"` + name + `","description":"d"}`},
+		{http.StatusNotFound, missing, "/trails/" + s.org + "/" + name, `{"name":"2.0"}`},
+	} {
+		refused := s.form(http.MethodPut, c.path, adminKey, "data_json", c.content)
+		if message, _ := refused.problem(t); refused.status != c.status || message != c.message {
+			t.Errorf("PUT %s is answered %d %s", c.path, refused.status, refused.body)
+		}
 	}
 	if flows := flowNames(s.listFlows("")); !slices.Contains([]string{"build other", "other build"}, flows) {
 		t.Errorf("listed %s", flows)

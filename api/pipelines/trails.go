@@ -35,7 +35,7 @@ type CreateTrail struct {
 
 // beginTrail begins a trail, or changes the members that were sent of the one with that name.
 func (h *handlers) beginTrail(ctx context.Context, in *resource.FlowPath, f *server.Form[CreateTrail]) (*server.TextAnswer, error) {
-	flow, err := h.ResolveFlow(ctx, in.Flow)
+	flow, err := h.ResolveActiveFlow(ctx, in.Flow)
 	if err != nil {
 		return nil, err
 	}
