@@ -84,20 +84,48 @@ func TestFormsAreFilledWithStoredValues(t *testing.T) {
 	v.wantSetting("flows/create_flow_with_template?name=build", "name: review")
 }
 
+func TestFormsDoNotReplaceChangesOfOthers(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	v := s.signedIn(adminKey)
+	s.createEnvironment("production", "K8S")
+	const change = "environments/update_env?env_name=production"
+	form := v.filledForm(change)
+	s.want(http.StatusOK, http.MethodPatch, s.environmentsPath()+"/production", []byte(`{"description":"theirs"}`))
+	form.Set("description", "mine")
+	got := v.post("/"+s.org+"/settings/"+change, form)
+	again := v.formOn(got)
+	if got.status != http.StatusConflict || !strings.Contains(string(got.body), "This was changed since the form was opened.") || again.Get("description") != "mine" {
+		t.Errorf("it answers %d with the form %v", got.status, again)
+	}
+	if stored := lookup(t, s.read(s.environmentsPath()+"/production"), "description"); stored != "theirs" {
+		t.Errorf("stored is %v", stored)
+	}
+	v.sendForm(change, again)
+	if stored := lookup(t, s.read(s.environmentsPath()+"/production"), "description"); stored != "mine" {
+		t.Errorf("stored is %v after it was sent again", stored)
+	}
+}
+
 var (
 	inputs    = regexp.MustCompile(`<input [^>]*name="([^"]+)"[^>]* value="([^"]*)"`)
 	textareas = regexp.MustCompile(`<textarea [^>]*name="([^"]+)"[^>]*>\n?([^<]*)</textarea>`)
 	selects   = regexp.MustCompile(`(?s)<select [^>]*name="([^"]+)"[^>]*>.*?<option selected>([^<]*)</option>.*?</select>`)
 )
 
-// filledForm opens a form and returns what a browser sends for it: without line breaks in inputs, and with CRLF for each
-// in texts.
+// filledForm opens a form and returns what a browser sends for it.
 func (v *visitor) filledForm(path string) url.Values {
 	v.t.Helper()
 	got := v.open("/" + v.org + "/settings/" + path)
 	if got.status != http.StatusOK {
 		v.t.Fatalf("%s: status %d: %s", path, got.status, got.body)
 	}
+	return v.formOn(got)
+}
+
+// formOn returns what a browser sends for the form on a page: without line breaks in inputs, and with CRLF for each in
+// texts.
+func (v *visitor) formOn(got answer) url.Values {
 	form := url.Values{}
 	add := func(elements *regexp.Regexp, breaks *strings.Replacer) {
 		for _, found := range elements.FindAllStringSubmatch(string(got.body), -1) {

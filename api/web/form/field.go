@@ -42,7 +42,7 @@ type Field struct {
 	Example string
 	// Values are the field's values. All kinds but choices have one, with several lines for a list.
 	Values []string
-	// Filled is set if the value is the stored one.
+	// Filled is set if the form was filled in with the stored value. An emptied one is sent.
 	Filled bool
 	// Faults are the API's errors about the value.
 	Faults []string
@@ -55,6 +55,9 @@ func (f *Field) InPath() bool { return f.in == inPath }
 
 // Identifies reports whether the field names the object of the operation.
 func (f *Field) Identifies() bool { return f.InPath() || f.in == inBody && f.Name == "name" }
+
+// isStored reports whether the operation stores the value of the field.
+func (f *Field) isStored() bool { return f.in == inBody || f.in == inFile }
 
 // Value is the field's value as text.
 func (f *Field) Value() string { return strings.Join(f.Values, "\n") }

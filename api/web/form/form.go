@@ -22,6 +22,8 @@ import (
 type Form struct {
 	Operation server.Operation
 	Fields    []*Field
+	// Stored is the SHA-256 of the stored values that the form was filled in with, "" for none.
+	Stored string
 	// part is the name of the multipart body's JSON part, "" if the body is JSON.
 	part string
 }
@@ -97,9 +99,12 @@ func sortedNames(schema *huma.Schema) []string {
 // newlines replaces all line breaks by LF. Browsers send CRLF for each.
 var newlines = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// Fill sets the fields that have a value in values. A list may be one value with several lines.
+// Fill sets the fields that have a value in values. A list may be one value with several lines. The values of a sent
+// form also have Stored and the names of the fields with Filled.
 func (f *Form) Fill(values url.Values) {
+	f.Stored = values.Get(".stored")
 	for _, field := range f.Fields {
+		field.Filled = slices.Contains(values[".filled"], field.Name)
 		if given := values[field.Name]; len(given) > 0 {
 			field.Values = resource.Map(given, func(value *string) string { return newlines.Replace(*value) })
 		}
@@ -109,11 +114,32 @@ func (f *Form) Fill(values url.Values) {
 // Prefill sets empty fields of the body to the members of an answer. If the user then empties one that is not a file,
 // the form sends its empty value, which changes what is stored.
 func (f *Form) Prefill(answer map[string]any) {
+	f.Stored = f.digest(answer)
 	for _, field := range f.Fields {
-		if value, ok := answer[field.Name]; ok && (field.in == inBody || field.in == inFile) && len(field.Values) == 0 {
+		if value, ok := answer[field.Name]; ok && field.isStored() && len(field.Values) == 0 {
 			field.prefill(value)
 		}
 	}
+}
+
+// Outdated reports whether the form was filled in with other values than those of an answer.
+func (f *Form) Outdated(answer map[string]any) bool {
+	return f.Stored != "" && f.Stored != f.digest(answer)
+}
+
+// digest is the SHA-256 of the members of an answer that the form can change, "" without an answer.
+func (f *Form) digest(answer map[string]any) string {
+	if answer == nil {
+		return ""
+	}
+	members := map[string]any{}
+	for _, field := range f.Fields {
+		if field.isStored() {
+			members[field.Name] = answer[field.Name]
+		}
+	}
+	encoded, _ := json.Marshal(members) // what was read from JSON always has a form in JSON
+	return evidence.SHA256(encoded)
 }
 
 // Restore replaces values that differ from the members of an answer only in line breaks by these members.
@@ -206,8 +232,8 @@ func (f *Form) Target(org string) (target string, ok bool) {
 }
 
 // Query is the request of the operation with the values of the form, whose path names must not be missing (see
-// LacksPathNames). emptied are the names of fields that were filled in with stored values.
-func (f *Form) Query(org string, emptied []string) (server.PageQuery, error) {
+// LacksPathNames).
+func (f *Form) Query(org string) (server.PageQuery, error) {
 	target, _ := f.Target(org)
 	query := server.PageQuery{Method: f.Operation.Method, Target: target}
 	if f.Operation.Body == nil {
@@ -215,7 +241,7 @@ func (f *Form) Query(org string, emptied []string) (server.PageQuery, error) {
 	}
 	members := map[string]any{}
 	for _, field := range f.Fields {
-		if field.in == inBody && (field.text() != "" || field.mayBeEmpty() || slices.Contains(emptied, field.Name)) {
+		if field.in == inBody && (field.text() != "" || field.mayBeEmpty() || field.Filled) {
 			members[field.Name] = field.value()
 		}
 	}

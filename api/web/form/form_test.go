@@ -80,9 +80,9 @@ func TestFormsBecomeTheRequestOfTheirOperation(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := jsonForm()
+			row.filled["thing"], row.filled["force"], row.filled[".filled"] = []string{"a/b"}, []string{"yes"}, row.emptied
 			f.Fill(row.filled)
-			f.Fill(url.Values{"thing": {"a/b"}, "force": {"yes"}})
-			query, err := f.Query("acme", row.emptied)
+			query, err := f.Query("acme")
 			if err != nil || query.Method != "PUT" || query.Target != "/things/acme/a%2Fb?force=yes" || string(query.Body) != row.want {
 				t.Errorf("%s %s %s %v", query.Method, query.Target, query.Body, err)
 			}
@@ -96,7 +96,7 @@ func TestFormsWithFilesBecomeParts(t *testing.T) {
 	}}
 	f := New(operation(map[string]*huma.MediaType{"multipart/form-data": {Schema: parts}}))
 	f.Fill(url.Values{"thing": {"a"}, "name": {"n"}, "policy_file": {"line 1\nline 2\n"}})
-	query, err := f.Query("acme", nil)
+	query, err := f.Query("acme")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,6 +128,30 @@ func TestStoredValuesAreFilledIn(t *testing.T) {
 	}
 	if triggers := field(t, f, "triggers"); !triggers.Has("B") || triggers.Has("A") || !triggers.Filled || field(t, f, "name").Filled {
 		t.Errorf("filled in are %+v", triggers)
+	}
+}
+
+func TestFormsAreOutdatedOnceWhatTheyChangeIsChanged(t *testing.T) {
+	opened := jsonForm()
+	opened.Prefill(map[string]any{"note": "a", "last_changed": 1.0})
+	sent := jsonForm()
+	sent.Fill(url.Values{".stored": {opened.Stored}, "note": {"b"}})
+	for name, row := range map[string]struct {
+		form   *Form
+		stored map[string]any
+		want   bool
+	}{
+		"the same":                  {sent, map[string]any{"note": "a", "last_changed": 1.0}, false},
+		"what the form cannot send": {sent, map[string]any{"note": "a", "last_changed": 2.0}, false},
+		"another value":             {sent, map[string]any{"note": "c", "last_changed": 1.0}, true},
+		"nothing any more":          {sent, nil, true},
+		"a form that began empty":   {jsonForm(), map[string]any{"note": "c"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := row.form.Outdated(row.stored); got != row.want {
+				t.Errorf("outdated is %t", got)
+			}
+		})
 	}
 }
 

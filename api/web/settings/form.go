@@ -115,7 +115,18 @@ func Send(r *request.Request) error {
 		shown.Failed = "The form does not say what it is about."
 		return p.Render("form", shown.Form.Operation.Summary, shown)
 	}
-	answer, err := p.send(shown.Form, sent[".filled"])
+	stored, err := p.stored(shown.Form)
+	if err != nil {
+		return err
+	}
+	if shown.Form.Outdated(stored) {
+		p.C.Status(http.StatusConflict)
+		shown.Form.Prefill(stored)
+		shown.Failed = "This was changed since the form was opened. Open the form again to see what is stored now, or send this one to replace it."
+		return p.Render("form", shown.Form.Operation.Summary, shown)
+	}
+	shown.Form.Restore(stored)
+	answer, err := p.send(shown.Form)
 	if refused, ok := p.PassOn(err); ok {
 		shown.Failed, shown.Details = refused.Message, shown.Form.Fault(refused.Errors)
 		return p.Render("form", shown.Form.Operation.Summary, shown)
@@ -130,16 +141,8 @@ func Send(r *request.Request) error {
 	return p.showDone(shown, answer)
 }
 
-// send sends a form, in which what was stored keeps its line breaks.
-func (p *page) send(filled *form.Form, emptied []string) (answer []byte, err error) {
-	if slices.ContainsFunc(filled.Fields, func(field *form.Field) bool { return strings.Contains(field.Value(), "\n") }) {
-		stored, err := p.stored(filled)
-		if err != nil {
-			return nil, err
-		}
-		filled.Restore(stored)
-	}
-	query, err := filled.Query(p.Org(), emptied)
+func (p *page) send(filled *form.Form) (answer []byte, err error) {
+	query, err := filled.Query(p.Org())
 	if err != nil {
 		return nil, err
 	}
