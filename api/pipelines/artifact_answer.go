@@ -266,17 +266,21 @@ func leadTimes(all []environmentRuns, since *float64) map[string]float64 {
 }
 
 // artifactsByFingerprint maps each fingerprint and child fingerprint to the fingerprints of the artifacts that it
-// belongs to. A child that was itself reported as an artifact belongs only to itself (docs/semantics.md 5.5).
+// belongs to. A child that was itself reported as an artifact belongs only to itself (docs/semantics.md 5.5). The children
+// are those of all records of an artifact: the latest may have been reported without any.
 func (h *handlers) artifactsByFingerprint(ctx context.Context, org string, records []evidence.ArtifactRecord) (map[string][]string, error) {
+	own := resource.UniqueOf(records, func(record *evidence.ArtifactRecord) string { return record.Fingerprint })
+	children, err := h.Provenances.Children(ctx, org, own)
+	if err != nil {
+		return nil, err
+	}
 	artifacts := map[string][]string{}
-	var children []string
-	for i := range records {
-		children = append(children, records[i].ChildFingerprints...)
-		for _, fingerprint := range append([]string{records[i].Fingerprint}, records[i].ChildFingerprints...) {
-			artifacts[fingerprint] = storage.Distinct(append(artifacts[fingerprint], records[i].Fingerprint))
+	for _, fingerprint := range own {
+		for _, one := range append([]string{fingerprint}, children[fingerprint]...) {
+			artifacts[one] = append(artifacts[one], fingerprint)
 		}
 	}
-	reported, err := h.Provenances.Children(ctx, org, storage.Distinct(children))
+	reported, err := h.Provenances.Children(ctx, org, storage.Distinct(slices.Concat(slices.Collect(maps.Values(children))...)))
 	for fingerprint := range reported {
 		artifacts[fingerprint] = []string{fingerprint}
 	}
