@@ -113,14 +113,19 @@ func TestChildFingerprintsIdentifyTheSameArtifact(t *testing.T) {
 	if got := asJSON(lookup(t, s.read("/artifacts/"+s.org+"/images/fingerprint/"+digestOf("web")), "running")); got != `[{"environment_name":"prod","snapshot_index":3}]` {
 		t.Errorf("on two platforms, it is shown as running in %s", got)
 	}
+	s.reportIndex("images", "build-1", "web")
+	if got := asJSON(lookup(t, s.read("/artifacts/"+s.org+"/images/fingerprint/"+digestOf("web")), "running")); got != `[{"environment_name":"prod","snapshot_index":3}]` {
+		t.Errorf("reported again without children, it is shown as running in %s", got)
+	}
 	// A failing scan in another flow counts for the running children, though that flow has no record of them.
 	s.reportArtifact("release", "r-1", "image", digestOf("web"), strings.Repeat("a", 40))
 	s.attestImage("release", "r-1", "web", false)
 	s.runImages("prod", "web/amd64", "web/arm64")
 	s.wantStates("with a failing scan in another flow", "prod", "web/amd64 false, web/arm64 false")
+	s.runImages("edge", "web/arm64")
+	s.wantStates("with a failing scan", "edge", "web/arm64 false")
 	s.want(http.StatusCreated, http.MethodPut, s.allowlistsPath()+"/edge",
 		fmt.Appendf(nil, `{"artifact_name":"web","artifact_fingerprint":%q,"description":"until Friday"}`, digestOf("web")))
-	s.runImages("edge", "web/arm64")
 	s.wantStates("allowed by the fingerprint of the artifact", "edge", "web/arm64 true")
 }
 

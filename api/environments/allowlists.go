@@ -29,8 +29,8 @@ type AllowlistResponse struct {
 	ExpiresAt       float64 `json:"expires_at,omitempty" doc:"When the permission ends or ended, Unix seconds; absent for never."`
 }
 
-// allowArtifact adds an artifact to an environment's allow list. If it runs there, the environment is evaluated again,
-// and the answer waits for the snapshot with the new verdict.
+// allowArtifact adds an artifact to an environment's allow list. The environment is evaluated again, whatever runs there:
+// the fingerprint may be that of an index whose image runs. The answer waits for a snapshot with a new verdict.
 func (h *handlers) allowArtifact(ctx context.Context, in *resource.EnvironmentPath, ref environments.EnvironmentRef, body *AllowlistPutInput) (*server.StatusAnswer[AllowlistPutInput], error) {
 	org := server.Access(ctx)
 	if ref.Type == evidence.LogicalType {
@@ -51,18 +51,7 @@ func (h *handlers) allowArtifact(ctx context.Context, in *resource.EnvironmentPa
 	if err := h.Generations.Bump(ctx, org.OrgID); err != nil {
 		return nil, err
 	}
-	return server.Stored(true, *body), h.evaluateAgain(ctx, ref, body.ArtifactFingerprint)
-}
-
-// evaluateAgain evaluates an environment again and waits for the snapshot, if the artifact runs there. An artifact is
-// written to the running set before its facts are read. So one that starts now is either found here, or evaluated with
-// the allow list's new entry.
-func (h *handlers) evaluateAgain(ctx context.Context, ref environments.EnvironmentRef, fingerprint string) error {
-	runs, err := h.Running.Runs(ctx, ref.ID, fingerprint)
-	if err != nil || !runs {
-		return err
-	}
-	return h.Intake.Reevaluate(ctx, server.Access(ctx).OrgID, ref.ID, ref.Type, server.Principal(ctx).Name)
+	return server.Stored(true, *body), h.Intake.Reevaluate(ctx, org.OrgID, ref.ID, ref.Type, by.Name)
 }
 
 // listAllowlist lists the allow lists of an organization, newest entries first, without archived environments.

@@ -58,7 +58,6 @@ func TestReadsFailWithEachOfTheirCommands(t *testing.T) {
 			second(s.Events.Between(ctx, "one", 1, 9, false)),
 			second(s.Snapshots.LastNumber(ctx, "one")),
 			second(s.Snapshots.NumberAt(ctx, "one", 9)),
-			second(s.Running.Runs(ctx, "one", "1")),
 			second(s.Running.In(ctx, []string{"one"})),
 			third(s.Running.Where(ctx, "acme", []string{"1"})),
 			second(s.Deployments.Moments(ctx, environments.DeploymentQuery{Org: "acme", Limit: 9})),

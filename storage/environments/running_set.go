@@ -126,12 +126,6 @@ func (r *RunningSet) Ended(ctx context.Context, environment string, fingerprints
 	return ended, nil
 }
 
-// Runs reports whether a fingerprint runs, or is starting, in an environment: one command.
-func (r *RunningSet) Runs(ctx context.Context, environment, fingerprint string) (bool, error) {
-	found, _, err := r.Collection.FindFields(ctx, storage.Query{Index: "exit", Equal: []any{environment, fingerprint}, Limit: 1})
-	return len(found) > 0, err
-}
-
 // OfRepo returns the entries of a repository, in no order.
 func (r *RunningSet) OfRepo(ctx context.Context, repo string) ([]Running, error) {
 	return storage.FindAll(ctx, r.Collection, storage.Query{Index: "repo", Equal: []any{repo}, Limit: storage.Unlimited})

@@ -10,7 +10,7 @@ import (
 	"attestry/tasks/relay"
 )
 
-// lapse requests another evaluation of each environment that runs an artifact whose permission has expired
+// lapse requests another evaluation of each environment in which the permission of an artifact has expired
 // (docs/semantics.md 9.5). If a worker is killed in between, it is requested twice, which changes nothing.
 func (s *Sweeper) lapse(ctx context.Context) error {
 	expired, err := s.store.Allowlist.Expired(ctx, evidence.Seconds(s.clock()))
@@ -20,8 +20,7 @@ func (s *Sweeper) lapse(ctx context.Context) error {
 	var failures []error
 	var requested []job.Ref
 	for _, one := range expired {
-		refs, err := s.lapseOne(ctx, one)
-		requested = append(requested, refs...)
+		ref, err := s.lapseOne(ctx, one)
 		if err != nil {
 			failures = append(failures, err)
 			if ctx.Err() != nil || errors.Is(err, storage.ErrOutage) {
@@ -29,6 +28,7 @@ func (s *Sweeper) lapse(ctx context.Context) error {
 			}
 			continue
 		}
+		requested = append(requested, ref)
 		s.log.Info("an artifact is not permitted any more", "org", one.Org, "environment", one.Environment, "fingerprint", one.Fingerprint)
 	}
 	// A later sweep enqueues those that the queue does not accept now.
@@ -36,26 +36,19 @@ func (s *Sweeper) lapse(ctx context.Context) error {
 	return errors.Join(append(failures, err)...)
 }
 
-// lapseOne lets a permission lapse. It returns the task of the requested evaluation, none if the artifact does not run.
-func (s *Sweeper) lapseOne(ctx context.Context, expired evidence.Allowance) (requested []job.Ref, err error) {
+// lapseOne lets a permission lapse. It returns the task of the requested evaluation.
+func (s *Sweeper) lapseOne(ctx context.Context, expired evidence.Allowance) (job.Ref, error) {
 	// From now on a report that equals the last one is evaluated again.
 	if err := s.store.Generations.Bump(ctx, expired.Org); err != nil {
-		return nil, err
+		return job.Ref{}, err
 	}
-	runs, err := s.store.Running.Runs(ctx, expired.Environment, expired.Fingerprint)
+	environment, err := s.store.Environments.Get(ctx, expired.Environment)
 	if err != nil {
-		return nil, err
+		return job.Ref{}, err
 	}
-	if runs {
-		environment, err := s.store.Environments.Get(ctx, expired.Environment)
-		if err != nil {
-			return nil, err
-		}
-		ref, err := s.intake.reevaluate(ctx, expired.Org, expired.Environment, environment.Type, expired.UserName)
-		if err != nil {
-			return nil, err
-		}
-		requested = append(requested, ref)
+	ref, err := s.intake.reevaluate(ctx, expired.Org, expired.Environment, environment.Type, expired.UserName)
+	if err != nil {
+		return job.Ref{}, err
 	}
-	return requested, s.store.Allowlist.Lapse(ctx, expired)
+	return ref, s.store.Allowlist.Lapse(ctx, expired)
 }
