@@ -60,3 +60,6 @@ var archivedFlowName = regexp.MustCompile(`-archived-at-\d+$`)
 
 // IsArchivedFlowName reports whether a name has the form of ArchivedFlowName.
 func IsArchivedFlowName(name string) bool { return archivedFlowName.MatchString(name) }
+
+// FlowNameBeforeArchiving returns the name that an archived flow had, and any other name as it is.
+func FlowNameBeforeArchiving(name string) string { return archivedFlowName.ReplaceAllString(name, "") }

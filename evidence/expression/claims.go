@@ -43,16 +43,16 @@ func (e *ClaimsExpression) Unmet(claims Claims) []string {
 	}
 	var unmet []string
 	for _, part := range parts {
-		if result, err := part.evaluate(scope{claims: claims}); err != nil || !result.boolean {
+		if result, err := part.evaluate(scope{claims: claims, steps: new(int)}); err != nil || !result.boolean {
 			unmet = append(unmet, strings.TrimSpace(string(all[part.begin-1:part.end-1])))
 		}
 	}
 	return unmet
 }
 
-// Evaluate reports whether the condition is true for claims. Comparing a number with another text is an error.
+// Evaluate reports whether the condition is true for claims. Its errors are those of Expression.Evaluate.
 func (e *ClaimsExpression) Evaluate(claims Claims) (bool, error) {
-	result, err := e.root.evaluate(scope{claims: claims})
+	result, err := e.root.evaluate(scope{claims: claims, steps: new(int)})
 	return result.boolean, err
 }
 

@@ -12,6 +12,9 @@ const (
 	MaxLength = 10_000
 	// maxDepth bounds nested parentheses, lists and negations.
 	maxDepth = 100
+	// maxSteps bounds the work of matches() for a subject, some tenths of a second. A step is an instruction at a byte. It
+	// is counted, not timed, so that equal subjects get equal results.
+	maxSteps = 10_000_000
 )
 
 // Expression is a parsed and checked condition. It is safe for concurrent use.
@@ -21,12 +24,14 @@ type Expression struct {
 	root node
 }
 
-// Subject is the subject of an evaluation: an artifact and one of its flows.
+// Subject is the subject of an evaluation: an artifact and one of its flows. Evaluate counts the work of all expressions
+// in it, so use it for one evaluation at a time.
 type Subject struct {
 	// Flow is nil for an artifact without provenance.
 	Flow        *Flow
 	Name        string // of the artifact
 	Fingerprint string
+	steps       int
 }
 
 // Flow has the members of a flow that expressions read.
@@ -74,8 +79,9 @@ func parse(text string, contexts contexts, patterns *pattern.Set) (node, error) 
 	return root, requireType(root, booleanType, "the result")
 }
 
-// Evaluate reports whether the condition is true. Comparing a number with a text that is not one is an error.
+// Evaluate reports whether the condition is true. Comparing a number with a text that is not one is an error, and so is
+// too much work for matches().
 func (e *Expression) Evaluate(subject *Subject) (bool, error) {
-	result, err := e.root.evaluate(scope{subject: subject})
+	result, err := e.root.evaluate(scope{subject: subject, steps: &subject.steps})
 	return result.boolean, err
 }

@@ -209,6 +209,28 @@ func TestPatternsThatBacktrackElsewhereTakeLinearTime(t *testing.T) {
 	}
 }
 
+func TestWorkOfPatternsIsBoundedForASubject(t *testing.T) {
+	parsed, err := expression.Parse(`matches(artifact.name, "(?:a*){600}b") or true`, patterns())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, subject := range map[string]*expression.Subject{
+		"a long text":    {Name: strings.Repeat("a", 100_000)},
+		"repeated texts": {Name: strings.Repeat("a", 1_000)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for range 20 {
+				if _, err = parsed.Evaluate(subject); err != nil {
+					break
+				}
+			}
+			if err == nil || !strings.Contains(err.Error(), "column 1: matches() takes too much work") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		`flow.tags.kind == "build" and not matches(artifact.name, "^a.*") or exists(flow)`,

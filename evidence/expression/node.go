@@ -24,6 +24,7 @@ type evaluation func(scope) (value, error)
 type scope struct {
 	subject *Subject
 	claims  Claims
+	steps   *int // of matches() so far
 }
 
 func constant(column int, v value) node {

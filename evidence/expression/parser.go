@@ -237,6 +237,9 @@ func (p *parser) call(name token) (node, error) {
 	}
 	return boolean(name.column, func(in scope) (bool, error) {
 		text, err := argument.evaluate(in)
+		if *in.steps += compiled.Instructions * len(text.text); *in.steps > maxSteps {
+			return false, &Error{Column: name.column, Reason: "matches() takes too much work for this text"}
+		}
 		return text.kind == stringType && compiled.MatchString(text.text), err
 	}), p.expect(")")
 }

@@ -77,33 +77,32 @@ func (e Evaluation) Compliant() bool { return !slices.ContainsFunc(e, RuleEvalua
 // Evaluate evaluates an artifact by a policy. Snapshots, asserts and dry runs use it, so they cannot differ.
 func (p *Policy) Evaluate(facts *Facts) Evaluation {
 	evaluation := make(Evaluation, p.Rules())
-	for number := range evaluation {
-		if len(facts.Flows) == 0 {
-			evaluation[number].Resolutions = []Resolution{p.resolve(number, facts, NoFlow)}
-			continue
+	add := func(at int, flow *Flow) {
+		subject := facts.subject(flow) // which bounds the work of all rules
+		for number := range evaluation {
+			resolution := p.resolve(number, facts, flow, subject)
+			resolution.Flow = at
+			evaluation[number].Resolutions = append(evaluation[number].Resolutions, resolution)
 		}
-		resolutions := make([]Resolution, len(facts.Flows))
-		for flow := range facts.Flows {
-			resolutions[flow] = p.resolve(number, facts, flow)
-		}
-		evaluation[number].Resolutions = resolutions
+	}
+	if len(facts.Flows) == 0 {
+		add(NoFlow, nil)
+	}
+	for at := range facts.Flows {
+		add(at, &facts.Flows[at])
 	}
 	return evaluation
 }
 
-// resolve evaluates a rule for one flow.
-func (p *Policy) resolve(number int, facts *Facts, at int) Resolution {
-	var flow *Flow
-	if at != NoFlow {
-		flow = &facts.Flows[at]
-	}
+// resolve evaluates a rule for one flow, nil for none.
+func (p *Policy) resolve(number int, facts *Facts, flow *Flow, subject *expression.Subject) Resolution {
 	kind, requirement, attestation := p.Rule(number)
-	resolution := Resolution{Outcome: NotApplicable, Flow: at}
-	applies, err := requirement.applies(facts.subject(flow))
+	resolution := Resolution{Outcome: NotApplicable}
+	applies, err := requirement.applies(subject)
 	if kind == AttestationRuleKind {
 		applies = true
 		if attestation.If != nil {
-			applies, err = evaluate(attestation.If, facts.subject(flow))
+			applies, err = evaluate(attestation.If, subject)
 		}
 	}
 	switch {

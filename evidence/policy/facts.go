@@ -82,11 +82,12 @@ type Decision struct {
 	Trail string         `json:"trail"` // name
 }
 
-// subject is the subject of conditions; flow is nil for an artifact without provenance.
+// subject is the subject of conditions; flow is nil for an artifact without provenance. The flow has the name that it had
+// before it was archived, so that archiving changes no verdict.
 func (f *Facts) subject(flow *Flow) *expression.Subject {
 	subject := &expression.Subject{Name: f.Name, Fingerprint: f.Fingerprint}
 	if flow != nil {
-		subject.Flow = &expression.Flow{Name: flow.Name, Tags: flow.Tags}
+		subject.Flow = &expression.Flow{Name: evidence.FlowNameBeforeArchiving(flow.Name), Tags: flow.Tags}
 	}
 	return subject
 }
