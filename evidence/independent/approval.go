@@ -3,7 +3,6 @@ package independent
 
 import (
 	"fmt"
-	"regexp"
 	"regexp/syntax"
 	"slices"
 	"strings"
@@ -21,17 +20,20 @@ type ApprovalRule struct {
 	MachineAccounts []string `json:"machine_accounts"`
 	// SinceRelease also requires approvals of the flow's trails between the replaced artifact's and the artifact's own.
 	SinceRelease bool `json:"since_last_release,omitempty"`
-	machines     []*regexp.Regexp
+	machines     []*pattern.Pattern
 }
 
 // MaxApprovers bounds the approvers that a rule can require.
 const MaxApprovers = 20
 
 // defaultRule is the rule without options.
-var defaultRule = ApprovalRule{
-	Approvers: 1, MachineAccounts: []string{`svc_.*`, `.*\[bot\]`, `noreply@github\.com`},
-	machines: []*regexp.Regexp{regexp.MustCompile(`^svc_.*$`), regexp.MustCompile(`^.*\[bot\]$`), regexp.MustCompile(`^noreply@github\.com$`)},
-}
+var defaultRule = func() ApprovalRule {
+	rule, patterns := ApprovalRule{Approvers: 1}, pattern.NewSet(1<<20, 100)
+	for _, text := range []string{`svc_.*`, `.*\[bot\]`, `noreply@github\.com`} {
+		rule.exempt(yamlfile.Value{}, text, patterns)
+	}
+	return rule
+}()
 
 // MachineAccount reports whether the author of a commit is a machine account by the default rule.
 func MachineAccount(author string) bool { return defaultRule.Exempts(author) }
@@ -65,6 +67,9 @@ func Read(value yamlfile.Value, kind string, patterns *pattern.Set, allow func(y
 // exempt adds a machine account. The expression is parsed alone first, so that a bracket in it cannot close the group
 // that is put around it.
 func (a *ApprovalRule) exempt(value yamlfile.Value, text string, patterns *pattern.Set) {
+	if slices.Contains(a.MachineAccounts, text) {
+		return
+	}
 	_, err := syntax.Parse(text, syntax.Perl)
 	var compiled *pattern.Pattern
 	if err == nil {
@@ -74,24 +79,29 @@ func (a *ApprovalRule) exempt(value yamlfile.Value, text string, patterns *patte
 		value.Fault("Value error, " + err.Error() + yamlfile.Shown(text))
 		return
 	}
-	a.MachineAccounts, a.machines = append(a.MachineAccounts, text), append(a.machines, compiled.Regexp)
+	a.MachineAccounts, a.machines = append(a.MachineAccounts, text), append(a.machines, compiled)
 }
 
+// maxAuthor bounds the authors that are compared with expressions, in bytes: their length is a factor of the work.
+const maxAuthor = 256
+
 // Exempts reports whether the author of a commit, such as Ada <ada@example.com>, is a machine account: an expression
-// matches the whole author, the name or the address.
+// matches the whole author, the name or the address. An author of more than maxAuthor bytes is none. Rules of a file
+// share the results of equal expressions, so that repeating them costs nothing.
 func (a *ApprovalRule) Exempts(author string) bool {
-	if a == nil || author == "" {
+	if a == nil || author == "" || len(author) > maxAuthor {
 		return false
 	}
+	return slices.ContainsFunc(a.machines, func(machine *pattern.Pattern) bool {
+		return machine.Once(author, func() bool { return isMachine(author, machine) })
+	})
+}
+
+func isMachine(author string, machine *pattern.Pattern) bool {
 	name, address, _ := strings.Cut(author, " <")
-	for _, machine := range a.machines {
-		for _, text := range []string{author, name, strings.TrimSuffix(address, ">")} {
-			if text != "" && machine.MatchString(text) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{author, name, strings.TrimSuffix(address, ">")}, func(text string) bool {
+		return text != "" && machine.MatchString(text)
+	})
 }
 
 // Approved reports whether one of the attestations has independent approval or is a compliant override.

@@ -1,6 +1,7 @@
 package independent
 
 import (
+	"strings"
 	"testing"
 
 	"attestry/evidence"
@@ -10,6 +11,7 @@ func TestMachineAccountsAreMatchedAsAWhole(t *testing.T) {
 	for author, want := range map[string]bool{
 		"svc_deploy": true, "dependabot[bot] <49699333+dependabot[bot]@users.noreply.github.com>": true, "GitHub <noreply@github.com>": true,
 		"": false, "my_svc_deploy": false, "Ada <ada@users.noreply.github.com>": false, "Ada <svc_deploy@example.com>": true,
+		"svc_" + strings.Repeat("a", 252): true, "svc_" + strings.Repeat("a", 253): false,
 	} {
 		if got := MachineAccount(author); got != want {
 			t.Errorf("%q: %t", author, got)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"regexp"
 	"regexp/syntax"
+	"sync/atomic"
 )
 
 const (
@@ -31,6 +32,22 @@ type Pattern struct {
 	*regexp.Regexp
 	// Instructions is an upper bound of its instructions, all of which may be executed for each character.
 	Instructions int
+	last         atomic.Pointer[result]
+}
+
+type result struct {
+	of    string
+	holds bool
+}
+
+// Once returns what holds returns about a text. It is not called again for the text of the last call.
+func (p *Pattern) Once(text string, holds func() bool) bool {
+	last := p.last.Load()
+	if last == nil || last.of != text {
+		last = &result{text, holds()}
+		p.last.Store(last)
+	}
+	return last.holds
 }
 
 // Set compiles expressions that share a bound of memory. Equal expressions are compiled once.
@@ -90,7 +107,7 @@ func (s *Set) Compile(text string) (*Pattern, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.compiled[text] = &Pattern{compiled, instructions}
+	s.compiled[text] = &Pattern{Regexp: compiled, Instructions: instructions}
 	return s.compiled[text], nil
 }
 

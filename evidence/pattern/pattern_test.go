@@ -121,6 +121,19 @@ func TestInstructionsAreCountedWhereTheEstimateIsTooHigh(t *testing.T) {
 	}
 }
 
+func TestResultAboutATextIsComputedOnce(t *testing.T) {
+	var p Pattern
+	computed := 0
+	for _, text := range []string{"a", "a", "b", "b", "a"} {
+		if got := p.Once(text, func() bool { computed++; return text == "a" }); got != (text == "a") {
+			t.Errorf("%s: %t", text, got)
+		}
+	}
+	if computed != 3 {
+		t.Errorf("computed %d times", computed)
+	}
+}
+
 func FuzzCompile(f *testing.F) {
 	f.Add(`(x{1,900}y?){1}n`)
 	f.Add(`(?i)\pL{3,}|[^a-z]*?$`)
