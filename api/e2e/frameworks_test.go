@@ -118,10 +118,11 @@ func TestAssessmentCountsOnlyAttestationsBeforeTheDeployment(t *testing.T) {
 		s.postAttestation(http.StatusCreated, trail, "junit", fmt.Sprintf(
 			`{"attestation_name":"unit","junit_results":[{"name":"s","failures":%d,"errors":0,"skipped":0,"total":3,"duration":2.5}]}`, failures))
 	}
-	decide := func(trail string, compliant bool) {
+	decideAs := func(name, trail string, compliant bool) {
 		s.postAttestation(http.StatusCreated, trail, "system", fmt.Sprintf(
-			`{"attestation_name":"go","type_name":"decision","control":"GO","artifact_fingerprint":%q,"attestation_data":{"is_compliant":%t}}`, digestOf(trail), compliant))
+			`{"attestation_name":%q,"type_name":"decision","control":"GO","artifact_fingerprint":%q,"attestation_data":{"is_compliant":%t}}`, name, digestOf(trail), compliant))
 	}
+	decide := func(trail string, compliant bool) { decideAs("go", trail, compliant) }
 	run := func(name string, before, after func()) {
 		s.release(name, "ada")
 		before()
@@ -144,6 +145,12 @@ func TestAssessmentCountsOnlyAttestationsBeforeTheDeployment(t *testing.T) {
 		s.want(http.StatusOK, http.MethodPost, "/attestations/"+s.org+"/build/trail/paper/override",
 			[]byte(`{"attestation_name":"unit","original_attestation_type":"junit","new_compliance_status":true,"reason":"flaky"}`))
 	}, none)
+	run("refused", func() {
+		junit("refused", 0)
+		decide("refused", true)
+		s.clock.advance(time.Second)
+		decideAs("a-veto", "refused", false)
+	}, none)
 	run("ofthename", func() {
 		s.postAttestation(http.StatusCreated, "ofthename", "generic", `{"attestation_name":"unit","is_compliant":true}`)
 	}, none)
@@ -155,15 +162,16 @@ func TestAssessmentCountsOnlyAttestationsBeforeTheDeployment(t *testing.T) {
 	s.putFramework(http.StatusOK, "ours", ownFramework)
 	found := s.assess("ours")
 	if want := `decided not_met
-  control GO: not_met 6=3+0+3
-    late false not attested before it ran
+  control GO: not_met 7=3+0+4
+    late false go was last recorded after it ran
     failing false go is not compliant
+    refused false a-veto is not compliant
     ofthename false not attested before it ran
 tested not_met
-  attestation junit unit: not_met 6=1+1+4
-    late false not attested before it ran
+  attestation junit unit: not_met 7=2+1+4
+    late false unit was last recorded after it ran
     failing false unit is not compliant: 2 of 3 tests failed: s
-    again false not attested before it ran
+    again false unit was last recorded after it ran
     paper true unit: overridden by administrator: flaky
     ofthename false not attested before it ran
 kept met
@@ -174,7 +182,7 @@ elsewhere not_measured
 	}
 	sheet := s.want(http.StatusOK, http.MethodGet, s.auditsPath()+"/q3/requirements/csv?framework=ours", nil)
 	lines, err := csv.NewReader(strings.NewReader(string(sheet.body))).ReadAll()
-	if err != nil || len(lines) != 7 || strings.Join(lines[4][:10], "|") != "tested|Tests pass.|not_met|tests|attestation junit unit|not_met|6|1|1|4" ||
+	if err != nil || len(lines) != 7 || strings.Join(lines[4][:10], "|") != "tested|Tests pass.|not_met|tests|attestation junit unit|not_met|7|2|1|4" ||
 		strings.Count(lines[4][10], " ") != 4 || strings.Join(lines[6][2:10], "|") != "not_measured|||not_measured|0|0|0|0" {
 		t.Errorf("as CSV it is %v, %v", lines, err)
 	}

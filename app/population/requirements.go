@@ -1,6 +1,7 @@
 package population
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -159,14 +160,25 @@ func (r *Row) unmet(measure *framework.Measure) (why string, exception bool) {
 // lacks is unmet for a measure that requires an attestation or a decision before the artifact ran.
 func (r *Row) lacks(measure *framework.Measure) (why string, exception bool) {
 	why = "not attested before it ran"
-	for i := range r.entries {
-		entry := &r.entries[i]
+	var fitting []evidence.Entry
+	for _, entry := range r.entries {
 		fits := measure.Control != "" && entry.Type == evidence.TypeDecision && r.controls[entry.ID] == measure.Control
 		if measure.Attestation != nil {
 			fits = measure.Attestation.Fits(entry.Type, entry.Name)
 		}
 		switch {
-		case !fits || entry.Time > r.DeployedAt:
+		case !fits:
+		case entry.Time > r.DeployedAt:
+			why = entry.Name + " was last recorded after it ran"
+		default:
+			fitting = append(fitting, entry)
+		}
+	}
+	if measure.Control != "" && len(fitting) > 1 { // the latest decision counts, whatever its name is
+		fitting = []evidence.Entry{slices.MaxFunc(fitting, func(a, b evidence.Entry) int { return cmp.Compare(a.Time, b.Time) })}
+	}
+	for _, entry := range fitting {
+		switch {
 		case entry.Compliant && !entry.Override:
 			return "", false
 		case entry.Compliant:
