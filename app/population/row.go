@@ -24,29 +24,29 @@ const unapprovedTrails = "unapproved_trails"
 
 // Row is a deployment as auditors see it. Unknown members are empty.
 type Row struct {
-	ID           string                  `json:"id" doc:"The same for good. Samples are drawn by it."`
+	ID           string                  `json:"id" doc:"Never changes. Samples are drawn by it."`
 	DeployedAt   float64                 `json:"deployed_at" doc:"Unix seconds."`
 	Environment  string                  `json:"env_name" doc:"The name that the environment has now, or had when it was archived."`
-	Snapshot     int64                   `json:"snapshot_index" doc:"The snapshot with which it began to run."`
+	Snapshot     int64                   `json:"snapshot_index" doc:"The number of the snapshot with which it began to run."`
 	Fingerprint  string                  `json:"fingerprint"`
 	Artifact     string                  `json:"artifact_name"`
 	Kind         snapshot.DeploymentKind `json:"kind" enum:"release,restart,rollback"`
-	Flow         string                  `json:"flow_name" doc:"The flow that built it first; empty while no flow knows it."`
+	Flow         string                  `json:"flow_name" doc:"The flow that built it first; empty as long as no flow has a record of it."`
 	Trail        string                  `json:"trail_name"`
 	Commit       string                  `json:"git_commit"`
-	Author       string                  `json:"author" doc:"That of the commit."`
-	LeadTime     *float64                `json:"lead_time_seconds" nullable:"true" doc:"From the commit until it ran."`
-	Verdict      string                  `json:"verdict" enum:"compliant,non_compliant,not_judged,not_recorded" doc:"That of the snapshot with which it began to run. Versions before this list recorded none here."`
+	Author       string                  `json:"author" doc:"The author of the commit."`
+	LeadTime     *float64                `json:"lead_time_seconds" nullable:"true" doc:"Seconds from the commit until it ran."`
+	Verdict      string                  `json:"verdict" enum:"compliant,non_compliant,not_judged,not_recorded" doc:"The verdict in the snapshot with which it began to run; not_recorded if a version of the service without this list made that snapshot."`
 	Reasons      []string                `json:"reasons" doc:"Why policies refused it then, also if it was on the allow list; at most ten."`
 	AllowListed  bool                    `json:"allow_listed"`
 	BrokeGlass   bool                    `json:"broke_glass" doc:"Whether the cluster admitted it against the verdict, within a day before it ran."`
-	GlassReason  string                  `json:"broke_glass_reason" doc:"The reason that it gave."`
+	GlassReason  string                  `json:"broke_glass_reason" doc:"The reason that was given for that."`
 	Approval     period.Approval         `json:"approval" enum:"machine_account,approved,overridden,approved_late,not_approved,no_pull_request,no_provenance"`
-	Approvers    []string                `json:"approvers" doc:"Who approved after the last commit."`
-	ApprovalLack string                  `json:"approval_lack" doc:"Which author lacks whose approval."`
-	Unapproved   []string                `json:"unapproved_trails" doc:"Trails of the flow that were begun since that of the artifact it replaced, which it brings too and which others had not approved when it began to run; at most ten."`
-	Incidents    int                     `json:"incidents" doc:"How many incidents of the artifact began after it."`
-	Restore      *float64                `json:"time_to_restore_seconds" nullable:"true" doc:"How long the longest of them took; null without any, and until all are resolved."`
+	Approvers    []string                `json:"approvers" doc:"Who approved the pull request after its last commit."`
+	ApprovalLack string                  `json:"approval_lack" doc:"What the approval lacks, such as an author whose commits nobody else approved."`
+	Unapproved   []string                `json:"unapproved_trails" doc:"Trails of the flow that were begun after the trail of the artifact that it replaced. It contains their changes too, and others had not approved these when it began to run; at most ten."`
+	Incidents    int                     `json:"incidents" doc:"How many incidents of the artifact began after it ran."`
+	Restore      *float64                `json:"time_to_restore_seconds" nullable:"true" doc:"Seconds that the longest of these incidents took; null without incidents, and until all are resolved."`
 	// TrailKey is the key of the trail, "" while no flow knows the artifact.
 	TrailKey string `json:"-"`
 	// change and replaced identify this artifact in its environment, and the one that a rollback replaced.

@@ -13,7 +13,7 @@ type Sample struct {
 	period.Draw
 	Population int          `json:"population" doc:"How many rows it was drawn from."`
 	Strata     []Stratum    `json:"strata" doc:"The environments or verdicts, if it was drawn by them."`
-	Rows       []SampledRow `json:"sample" doc:"By rank, and by stratum before that if it was drawn by strata."`
+	Rows       []SampledRow `json:"sample" doc:"Sorted by stratum if it was drawn by strata, then by rank."`
 }
 
 // Stratum is how many rows were drawn of an environment or a verdict. The other one is empty.
@@ -26,7 +26,7 @@ type Stratum struct {
 
 // SampledRow is a row of a sample.
 type SampledRow struct {
-	Rank string `json:"rank" doc:"SHA-256 of the seed, a line feed and the id. The smallest were drawn."`
+	Rank string `json:"rank" doc:"SHA-256 of the seed, a line feed and the id. Those with the smallest ranks were drawn."`
 	Row
 }
 

@@ -17,12 +17,12 @@ const secondsPerDay = 24 * 60 * 60
 // Totals counts the deployments and events of a period (docs/semantics.md 26.5).
 type Totals struct {
 	Events      EventTotals    `json:"events"`
-	Deployments int            `json:"deployments" doc:"As many as events that started an artifact."`
-	By          map[string]int `json:"by" doc:"Deployments by each kind, verdict and approval, and how many were allow_listed, broke_glass, brought unapproved_trails or had an incident; those that there are."`
-	LeadTime    Durations      `json:"lead_time_seconds" doc:"From commits until they ran, without restarts."`
-	PerDay      float64        `json:"deployments_per_day" doc:"Without restarts, by days of the period that have passed."`
+	Deployments int            `json:"deployments" doc:"Equals the number of events that started an artifact."`
+	By          map[string]int `json:"by" doc:"Numbers of deployments by kind, verdict and approval, and of those that were allow_listed, broke_glass, brought unapproved_trails or had an incident. Numbers of 0 are left out."`
+	LeadTime    Durations      `json:"lead_time_seconds" doc:"From the commit until it ran, without restarts."`
+	PerDay      float64        `json:"deployments_per_day" doc:"Deployments without restarts, divided by the days of the period that have passed."`
 	Failed      int            `json:"failed_changes" doc:"Artifacts that had an incident or that a rollback replaced, each once in an environment."`
-	FailureRate float64        `json:"change_failure_rate" doc:"Failed changes for each release; 0 without releases."`
+	FailureRate float64        `json:"change_failure_rate" doc:"Failed changes divided by releases; 0 without releases."`
 	Restore     Durations      `json:"time_to_restore_seconds" doc:"From the beginning of incidents until they were resolved, the longest of each deployment, without restarts."`
 	leads       []float64
 	restores    []float64
@@ -34,15 +34,15 @@ type Totals struct {
 type EventTotals struct {
 	Total   int `json:"total"`
 	Started int `json:"started"`
-	Changed int `json:"changed" doc:"The verdict or the provenance of what runs on."`
+	Changed int `json:"changed" doc:"Changes of the verdict or the provenance of artifacts that kept running."`
 	Exited  int `json:"exited"`
 }
 
 // Durations are statistics of durations.
 type Durations struct {
-	Known  int      `json:"known" doc:"For how many deployments it is known."`
+	Known  int      `json:"known" doc:"How many deployments have a known duration."`
 	Median *float64 `json:"median" nullable:"true"`
-	P90    *float64 `json:"p90" nullable:"true" doc:"Nine of ten are not longer."`
+	P90    *float64 `json:"p90" nullable:"true" doc:"The 90th percentile."`
 }
 
 // NewTotals begins to count.
