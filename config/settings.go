@@ -31,24 +31,24 @@ type Settings struct {
 type HTTP struct {
 	Listen            Address        `env:"LISTEN" envDefault:"127.0.0.1:8001" doc:"host:port on which the API answers"`
 	BaseURL           BaseURL        `env:"BASE_URL" doc:"scheme and host, without a path, that links are built from; if unset, http:// (or https://, with a certificate) and the listen address"`
-	TLSCertFile       string         `env:"TLS_CERT_FILE" with:"TLS_KEY_FILE,TLS_CLIENT_CA_FILE" doc:"PEM file of the certificate, with its chain, that the API is served with over HTTPS, read again when it changes; if unset, over HTTP"`
+	TLSCertFile       string         `env:"TLS_CERT_FILE" with:"TLS_KEY_FILE,TLS_CLIENT_CA_FILE" doc:"PEM file of the certificate of the API with its chain, read again when it changes; with it the API answers only HTTPS, without it only HTTP"`
 	TLSKeyFile        string         `env:"TLS_KEY_FILE" with:"TLS_CERT_FILE" doc:"PEM file of the key of that certificate; required with a certificate"`
-	TLSClientCAFile   string         `env:"TLS_CLIENT_CA_FILE" with:"TLS_CLIENT_ACCOUNTS" doc:"PEM file of the authorities that certificates of clients are verified by, read again when it changes; if unset, clients are asked for none"`
-	TLSClientAccounts ClientAccounts `env:"TLS_CLIENT_ACCOUNTS" with:"TLS_CLIENT_CA_FILE" doc:"service accounts that certificates of clients speak for where a request has no key, by the common name or a DNS name of the certificate, such as gatekeeper.example=acme/gatekeeper; required with authorities"`
+	TLSClientCAFile   string         `env:"TLS_CLIENT_CA_FILE" with:"TLS_CLIENT_ACCOUNTS" doc:"PEM file of the authorities that must have signed the certificates of clients, read again when it changes; if unset, clients are not asked for a certificate"`
+	TLSClientAccounts ClientAccounts `env:"TLS_CLIENT_ACCOUNTS" with:"TLS_CLIENT_CA_FILE" doc:"the service account that a request without a key acts as, by the common name or a DNS name of its client certificate, such as gatekeeper.example=acme/gatekeeper; required with authorities of client certificates"`
 	RequestTimeout    time.Duration  `env:"REQUEST_TIMEOUT" envDefault:"30s" min:"1s" max:"10m" doc:"how long a request may take"`
-	DrainDelay        time.Duration  `env:"DRAIN_DELAY" envDefault:"0s" min:"0s" max:"10m" doc:"how long requests are still answered when the process is told to stop, while /ready answers 503: the time in which load balancers notice"`
+	DrainDelay        time.Duration  `env:"DRAIN_DELAY" envDefault:"0s" min:"0s" max:"10m" doc:"how long a stopping process still answers requests while its /ready answers 503, so that load balancers notice"`
 	Web               Switch         `env:"WEB" envDefault:"on" doc:"on or off: whether the pages for people are served beside the API"`
 	ReportWait        time.Duration  `env:"REPORT_WAIT" envDefault:"10s" min:"0s" max:"10s" doc:"how long the answer to a report waits for its verdict, at most 10s and less than the request timeout"`
 	SigningKeyFile    string         `env:"SIGNING_KEY_FILE" doc:"PEM file of the ECDSA P-256 key, PKCS#8 or SEC 1, that the api signs verdicts with; if unset, it signs none"`
-	MemoryBudget      MemoryBudget   `env:"MEMORY_BUDGET" doc:"how much memory the bodies and answers of all requests under way may take up, such as 512MiB, at least 16MiB; if unset, a quarter of the memory of the machine or of the limit of the cgroup"`
+	MemoryBudget      MemoryBudget   `env:"MEMORY_BUDGET" doc:"how much memory the bodies and answers of all running requests may take up, such as 512MiB, at least 16MiB; if unset, a quarter of the memory of the machine or of the limit of the cgroup"`
 }
 
 // SignIn is the OpenID Connect issuer with which people sign in to the pages, beside their API keys.
 type SignIn struct {
-	Issuer       Issuer          `env:"OIDC_ISSUER" with:"OIDC_CLIENT_ID,OIDC_CLIENT_SECRET" doc:"https address of the OpenID Connect issuer with which people can sign in to the pages; if unset, with API keys alone"`
+	Issuer       Issuer          `env:"OIDC_ISSUER" with:"OIDC_CLIENT_ID,OIDC_CLIENT_SECRET" doc:"https address of the OpenID Connect issuer with which people can sign in to the pages; if unset, they sign in with API keys only"`
 	ClientID     string          `env:"OIDC_CLIENT_ID" with:"OIDC_ISSUER" doc:"id of this service at that issuer, where its redirect URI is the base URL with /signin/oidc/callback; required with an issuer"`
-	ClientSecret evidence.Secret `env:"OIDC_CLIENT_SECRET" doc:"secret of this service at that issuer; if unset, PKCE alone"`
-	UserClaim    string          `env:"OIDC_USER_CLAIM" envDefault:"preferred_username" doc:"claim that has the name of the user here; the issuer must not let people choose it"`
+	ClientSecret evidence.Secret `env:"OIDC_CLIENT_SECRET" doc:"secret of this service at that issuer; if unset, only PKCE protects the sign-in"`
+	UserClaim    string          `env:"OIDC_USER_CLAIM" envDefault:"preferred_username" doc:"claim of the token that has the name of the user of this service; people must not be able to change it at the issuer"`
 }
 
 // Outbound restricts calls to addresses that users choose.
@@ -58,11 +58,11 @@ type Outbound struct {
 
 // SMTP is the mail server that sends notifications by e-mail. It may be in any network.
 type SMTP struct {
-	Host     MailHost        `env:"SMTP_HOST" doc:"host or host:port of the mail server that sends notifications by e-mail; the port is 587 if there is none, with tls 465, with none 25; if unset, notifications by e-mail fail"`
+	Host     MailHost        `env:"SMTP_HOST" doc:"host or host:port of the mail server that sends notifications by e-mail; the default port is 587, with ATTESTRY_SMTP_TLS=tls 465, with none 25; if unset, notifications by e-mail fail"`
 	From     MailAddress     `env:"SMTP_FROM" with:"SMTP_HOST" doc:"address of the sender of e-mails, such as attestry@example.com, with or without a name; required with a mail server"`
-	Username string          `env:"SMTP_USERNAME" with:"SMTP_PASSWORD" doc:"user name at the mail server; if unset, nobody logs in"`
+	Username string          `env:"SMTP_USERNAME" with:"SMTP_PASSWORD" doc:"user name at the mail server; if unset, e-mails are sent without a login"`
 	Password evidence.Secret `env:"SMTP_PASSWORD" with:"SMTP_USERNAME" doc:"password of that user; required with a user name"`
-	TLS      MailTLS         `env:"SMTP_TLS" envDefault:"starttls" doc:"starttls: the mail server must offer STARTTLS; tls: TLS from the first byte; none: not encrypted, which no password is sent over"`
+	TLS      MailTLS         `env:"SMTP_TLS" envDefault:"starttls" doc:"starttls: the mail server must offer STARTTLS; tls: TLS from the first byte; none: not encrypted, possible only without a user name"`
 }
 
 // Limits are the rate limits of the api process.
@@ -103,11 +103,11 @@ type Worker struct {
 // Process are the settings of both processes.
 type Process struct {
 	MonitorListen   Address       `env:"MONITOR_LISTEN" envDefault:"127.0.0.1:9001" doc:"host:port of /metrics, /healthz and /readyz; empty or off: none"`
-	CAFile          string        `env:"CA_FILE" doc:"PEM file of authorities, trusted beside those of the system, that may have signed the certificates of all servers that are called: MongoDB, Redis, S3, issuers, receivers of notifications, mail servers and witnesses; read at the start; if unset, those of the system alone"`
+	CAFile          string        `env:"CA_FILE" doc:"PEM file of certificate authorities that are trusted in addition to those of the system, for all servers that are called: MongoDB, Redis, S3, issuers, receivers of notifications, mail servers and witnesses; read at the start; if unset, only those of the system"`
 	BootstrapFile   string        `env:"BOOTSTRAP_FILE" doc:"YAML file of users, organizations and keys that is applied at every start"`
 	Beta            Switch        `env:"BETA" envDefault:"on" doc:"on or off: whether organizations that are created from now on have the beta features, such as controls; a bootstrap file or an administrator can switch them for each"`
 	LogLevel        slog.Level    `env:"LOG_LEVEL" envDefault:"info" doc:"debug, info, warn or error"`
-	ShutdownTimeout time.Duration `env:"SHUTDOWN_TIMEOUT" envDefault:"20s" min:"1s" max:"10m" doc:"how long work under way may take to end when the process is told to stop"`
+	ShutdownTimeout time.Duration `env:"SHUTDOWN_TIMEOUT" envDefault:"20s" min:"1s" max:"10m" doc:"how long running work may take to end when the process is told to stop"`
 }
 
 // Switch is a setting that is on or off.

@@ -65,6 +65,10 @@ databaseUrl objectsUrl oidcClientSecret redisUrl smtpPassword
 {{- if not $settings.drainDelay }}
 {{- $settings = merge (dict "drainDelay" "5s") $settings }}
 {{- end }}
+{{- /* The stores that --data would mean as well: attestry-admin, which is run in the same container, reads these variables. */}}
+{{- if eq .component.program "standalone" }}
+{{- $settings = merge (dict "databaseUrl" "pebble:///var/lib/attestry/documents" "objectsUrl" "file:///var/lib/attestry/objects") $settings }}
+{{- end }}
 {{- if eq .component.program "worker" }}
 {{- $settings = merge (dict "queues" .component.queues) $settings }}
 {{- end }}
