@@ -104,17 +104,13 @@ type bootstrapReader struct {
 }
 
 func (r *bootstrapReader) documents(docs []*yaml.Node) identity.Bootstrap {
-	var declared identity.Bootstrap
-	var found bool
-	for _, doc := range docs {
-		switch {
-		case isAbsent(doc):
-		case found:
-			r.fault(doc, "a second document: there can be only one")
-		default:
-			found = true
-			declared = r.bootstrap(doc)
-		}
+	docs = slices.DeleteFunc(docs, isAbsent)
+	if len(docs) == 0 {
+		return identity.Bootstrap{}
+	}
+	declared := r.bootstrap(docs[0])
+	for _, doc := range docs[1:] {
+		r.fault(doc, "a second document: there can be only one")
 	}
 	return declared
 }
@@ -141,7 +137,7 @@ func (r *bootstrapReader) user(node *yaml.Node) identity.DeclaredUser {
 		return identity.DeclaredUser{}
 	}
 	user := identity.DeclaredUser{
-		Name:   r.name(node, fields["name"], "user", evidence.CheckOrganizationName),
+		Name:   r.name(node, fields["name"], "user"),
 		Email:  r.email(fields["email"]),
 		Beta:   r.beta(fields["beta"]),
 		Absent: r.absent(fields["state"]),
@@ -166,8 +162,8 @@ func (r *bootstrapReader) user(node *yaml.Node) identity.DeclaredUser {
 
 func (r *bootstrapReader) email(node *yaml.Node) string {
 	email, ok := r.text(node)
-	if ok {
-		r.check(node, evidence.CheckEmail(email))
+	if err := evidence.CheckEmail(email); ok && err != nil {
+		r.fault(node, "%v", err)
 	}
 	return email
 }
@@ -223,7 +219,7 @@ func (r *bootstrapReader) organization(node *yaml.Node) identity.DeclaredOrganiz
 		return identity.DeclaredOrganization{}
 	}
 	org := identity.DeclaredOrganization{
-		Name:    r.name(node, fields["name"], "organization", evidence.CheckOrganizationName),
+		Name:    r.name(node, fields["name"], "organization"),
 		Members: map[string]evidence.Role{},
 		Beta:    r.beta(fields["beta"]),
 	}
@@ -283,7 +279,7 @@ func (r *bootstrapReader) absent(node *yaml.Node) bool {
 }
 
 // name reads the required name of a user or an organization, which share a namespace.
-func (r *bootstrapReader) name(parent, node *yaml.Node, kind string, check func(string) error) string {
+func (r *bootstrapReader) name(parent, node *yaml.Node, kind string) string {
 	if node == nil {
 		r.fault(parent, "%s lacks a name", kind)
 		return ""
@@ -292,8 +288,8 @@ func (r *bootstrapReader) name(parent, node *yaml.Node, kind string, check func(
 	if !ok {
 		return ""
 	}
-	if err := check(name); err != nil {
-		r.check(node, err)
+	if err := evidence.CheckOrganizationName(name); err != nil {
+		r.fault(node, "%v", err)
 		return name
 	}
 	if line, taken := r.lines[name]; taken {
@@ -302,10 +298,4 @@ func (r *bootstrapReader) name(parent, node *yaml.Node, kind string, check func(
 	}
 	r.lines[name] = lineOf(node)
 	return name
-}
-
-func (r *bootstrapReader) check(node *yaml.Node, err error) {
-	if err != nil {
-		r.fault(node, "%v", err)
-	}
 }

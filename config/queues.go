@@ -17,21 +17,32 @@ type Queues map[string]int
 
 // UnmarshalText reads a list such as "reports=6,compliance=3".
 func (q *Queues) UnmarshalText(text []byte) error {
-	queues := Queues{}
-	for entry := range strings.SplitSeq(string(text), ",") {
-		name, weight, _ := strings.Cut(strings.TrimSpace(entry), "=")
+	queues, err := readNumbers(string(text), "queue", func(name string) error {
 		if !slices.Contains(QueueNames, name) {
 			return fmt.Errorf("%q is not a queue: there are %s", name, strings.Join(QueueNames, ", "))
 		}
-		if _, twice := queues[name]; twice {
-			return fmt.Errorf("names the queue %s twice", name)
-		}
-		n, err := strconv.Atoi(weight)
-		if err != nil || n < 1 || n > maxQueueWeight {
-			return fmt.Errorf("must give the queue %s a weight between 1 and %d", name, maxQueueWeight)
-		}
-		queues[name] = n
-	}
+		return nil
+	}, "weight", 1, maxQueueWeight)
 	*q = queues
-	return nil
+	return err
+}
+
+// readNumbers reads a list such as "acme=3650,demo=0" of things of a kind, each with a number within bounds.
+func readNumbers(list, kind string, check func(name string) error, number string, least, most int) (map[string]int, error) {
+	numbers := map[string]int{}
+	for entry := range strings.SplitSeq(list, ",") {
+		name, digits, _ := strings.Cut(strings.TrimSpace(entry), "=")
+		if err := check(name); err != nil {
+			return nil, err
+		}
+		if _, twice := numbers[name]; twice {
+			return nil, fmt.Errorf("names the %s %s twice", kind, name)
+		}
+		n, err := strconv.Atoi(digits)
+		if err != nil || n < least || n > most {
+			return nil, fmt.Errorf("must give the %s %s a %s between %d and %d", kind, name, number, least, most)
+		}
+		numbers[name] = n
+	}
+	return numbers, nil
 }

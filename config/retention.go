@@ -3,8 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"attestry/evidence"
 )
@@ -21,23 +19,14 @@ type OrganizationDays map[string]int
 
 // UnmarshalText reads a list such as "acme=3650,demo=0".
 func (o *OrganizationDays) UnmarshalText(text []byte) error {
-	days := OrganizationDays{}
-	for entry := range strings.SplitSeq(string(text), ",") {
-		name, number, _ := strings.Cut(strings.TrimSpace(entry), "=")
+	days, err := readNumbers(string(text), "organization", func(name string) error {
 		if err := evidence.CheckOrganizationName(name); err != nil {
 			return fmt.Errorf("%q is not the name of an organization: %w", name, err)
 		}
-		if _, twice := days[name]; twice {
-			return fmt.Errorf("names the organization %s twice", name)
-		}
-		n, err := strconv.Atoi(number)
-		if err != nil || n < 0 || n > maxRetentionDays {
-			return fmt.Errorf("must give the organization %s a number of days between 0 and %d", name, maxRetentionDays)
-		}
-		days[name] = n
-	}
+		return nil
+	}, "number of days", 0, maxRetentionDays)
 	*o = days
-	return nil
+	return err
 }
 
 // RetentionMode says who may end a retention before its time.

@@ -73,16 +73,8 @@ func (m *MailTLS) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// port returns the default port.
-func (m MailTLS) port() string {
-	switch m {
-	case ImplicitTLS:
-		return "465"
-	case NoTLS:
-		return "25"
-	}
-	return "587"
-}
+// mailPorts are the default ports.
+var mailPorts = map[MailTLS]string{StartTLS: "587", ImplicitTLS: "465", NoTLS: "25"}
 
 // completeSMTP adds the default port, and refuses to send a password unencrypted.
 func (l *loader) completeSMTP(s *SMTP) {
@@ -90,6 +82,6 @@ func (l *loader) completeSMTP(s *SMTP) {
 		l.fault(prefix+"SMTP_TLS", "must not be none with %sSMTP_USERNAME: the password could be read on its way", prefix)
 	}
 	if s.Host != "" {
-		s.Host = s.Host.withPort(s.TLS.port())
+		s.Host = s.Host.withPort(mailPorts[s.TLS])
 	}
 }

@@ -57,13 +57,11 @@ func (s Sources) merged() (merged, faults map[string]string) {
 
 // nameOf returns the name of a variable in faults: that of the flag that set it, if any.
 func (s Sources) nameOf(variable string) string {
-	name := variable
-	for _, flag := range s.Flags {
-		if flag.Variable == variable {
-			name = flag.Name
-		}
+	flag, ok := evidence.First(s.Flags, func(f Flag) bool { return f.Variable == variable })
+	if !ok {
+		return variable
 	}
-	return name
+	return flag.Name
 }
 
 // attestryVariables returns the variables with the prefix, without those for tests.
@@ -89,18 +87,16 @@ func readSecrets(environment map[string]string) (faults map[string]string) {
 		}
 		file := environment[fileVariable]
 		delete(environment, fileVariable)
-		if file == "" {
-			continue
-		}
-		if environment[variable.Name] != "" {
+		switch {
+		case file == "":
+		case environment[variable.Name] != "":
 			faults[variable.Name] = fmt.Sprintf("is given together with %s: only one of them can be", fileVariable)
-			continue
+		default:
+			var err error
+			if environment[variable.Name], err = readSecret(file); err != nil {
+				faults[variable.Name] = fmt.Sprintf("cannot be read from the file of %s: %v", fileVariable, err)
+			}
 		}
-		secret, err := readSecret(file)
-		if err != nil {
-			faults[variable.Name] = fmt.Sprintf("cannot be read from the file of %s: %v", fileVariable, err)
-		}
-		environment[variable.Name] = secret
 	}
 	return faults
 }

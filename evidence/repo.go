@@ -35,10 +35,7 @@ func (i RepoInfo) RepoID(org string, ordinal int) string {
 	if id := Text(i.ID); id != "" {
 		identity = []string{org, "id", id, strconv.Itoa(ordinal)}
 	}
-	encoded, err := json.Marshal(identity)
-	if err != nil {
-		panic(err) // a list of texts
-	}
+	encoded, _ := json.Marshal(identity) // a list of texts has JSON
 	return DerivedID(encoded)
 }
 
@@ -81,10 +78,9 @@ func (r *Repo) Match(info RepoInfo) RepoMatch {
 	switch {
 	case r.ExternalID == "":
 		return SameRepo // the id is derived from provider and name
+	case r.Provider != "" && r.Provider == provider:
+		return SameRepo
 	case r.Provider != "" && provider != "":
-		if r.Provider == provider {
-			return SameRepo
-		}
 		return OtherRepo
 	case !strings.EqualFold(cmp.Or(hostOf(r.URL), r.URL), cmp.Or(hostOf(info.URL), info.URL)):
 		return OtherRepo

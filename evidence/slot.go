@@ -43,14 +43,19 @@ func (e Entry) later(other Entry) bool { return CompareEntries(e, other) > 0 }
 
 // AddEntry adds an attestation to entries, unless they have a later one of its name. Names keep their order.
 func AddEntry(entries []Entry, entry Entry) []Entry {
-	i := slices.IndexFunc(entries, func(known Entry) bool { return known.Name == entry.Name })
+	return put(entries, entry, CompareEntries, func(known Entry) bool { return known.Name == entry.Name })
+}
+
+// put adds a report to a list, or replaces the one in its place if that is earlier.
+func put[R any](list []R, report R, compare func(a, b R) int, inPlace func(R) bool) []R {
+	i := slices.IndexFunc(list, inPlace)
 	switch {
 	case i < 0:
-		return append(entries, entry)
-	case entry.later(entries[i]):
-		entries[i] = entry
+		return append(list, report)
+	case compare(report, list[i]) > 0:
+		list[i] = report
 	}
-	return entries
+	return list
 }
 
 // Slot has the reports under one artifact name of a trail: the artifacts, of which the newest counts (docs/semantics.md
@@ -115,6 +120,8 @@ func (e SlotEntry) Binds(a SlotArtifact) bool {
 	return e.Commit == "" || e.Commit == a.Commit
 }
 
+func compareSlotEntries(a, b SlotEntry) int { return CompareEntries(a.Entry, b.Entry) }
+
 // sameTarget reports whether two attestations have one name and one target.
 func (e SlotEntry) sameTarget(other SlotEntry) bool {
 	return e.Name == other.Name && e.Fingerprint == other.Fingerprint && e.Commit == other.Commit
@@ -136,11 +143,7 @@ func (s *Slot) Current() (SlotArtifact, bool) {
 
 // Artifact returns the newest record of a fingerprint.
 func (s *Slot) Artifact(fingerprint string) (SlotArtifact, bool) {
-	i := slices.IndexFunc(s.Artifacts, func(a SlotArtifact) bool { return a.Fingerprint == fingerprint })
-	if i < 0 {
-		return SlotArtifact{}, false
-	}
-	return s.Artifacts[i], true
+	return First(s.Artifacts, func(a SlotArtifact) bool { return a.Fingerprint == fingerprint })
 }
 
 // Complete returns the artifact of a fingerprint. It is not ok if the slot does not have it, or may lack attestations
@@ -156,26 +159,14 @@ func (s *Slot) Complete(fingerprint string) (artifact SlotArtifact, ok bool) {
 // Report adds an artifact, unless there is a later record of its fingerprint.
 func (s *Slot) Report(artifact SlotArtifact) {
 	s.EvaluatedAt = max(s.EvaluatedAt, artifact.Time)
-	i := slices.IndexFunc(s.Artifacts, func(a SlotArtifact) bool { return a.Fingerprint == artifact.Fingerprint })
-	switch {
-	case i < 0:
-		s.Artifacts = append(s.Artifacts, artifact)
-	case artifact.later(s.Artifacts[i]):
-		s.Artifacts[i] = artifact
-	}
+	s.Artifacts = put(s.Artifacts, artifact, compareArtifacts, func(a SlotArtifact) bool { return a.Fingerprint == artifact.Fingerprint })
 	slices.SortFunc(s.Artifacts, compareArtifacts)
 }
 
 // Attest adds an attestation, unless there is a later one of its name and target.
 func (s *Slot) Attest(entry SlotEntry) {
 	s.EvaluatedAt = max(s.EvaluatedAt, entry.Time)
-	i := slices.IndexFunc(s.Entries, entry.sameTarget)
-	switch {
-	case i < 0:
-		s.Entries = append(s.Entries, entry)
-	case entry.later(s.Entries[i].Entry):
-		s.Entries[i] = entry
-	}
+	s.Entries = put(s.Entries, entry, compareSlotEntries, entry.sameTarget)
 }
 
 // Reported reports whether the slot reflects an artifact: it has this record or a later one, or may have dropped it.
@@ -186,9 +177,11 @@ func (s *Slot) Reported(artifact SlotArtifact) bool {
 
 // Attested reports whether the slot has an attestation or a later one in its place, or may have dropped it.
 func (s *Slot) Attested(entry SlotEntry) bool {
-	return s.Pruned || slices.ContainsFunc(s.Entries, func(known SlotEntry) bool {
-		return known.sameTarget(entry) && !entry.later(known.Entry)
-	})
+	return s.Pruned || s.reflects(entry)
+}
+
+func (s *Slot) reflects(entry SlotEntry) bool {
+	return slices.ContainsFunc(s.Entries, func(known SlotEntry) bool { return known.sameTarget(entry) && !entry.later(known.Entry) })
 }
 
 // Bound returns the latest attestations that are bound to an artifact, one of each name.
@@ -237,9 +230,7 @@ func (s *Slot) BoundFingerprints(entry SlotEntry) []string {
 
 // Lacks reports whether an attestation has to be added: it is bound to the artifact, and the slot has no later one.
 func (s *Slot) Lacks(entry SlotEntry, artifact SlotArtifact) bool {
-	return entry.Binds(artifact) && !slices.ContainsFunc(s.Entries, func(known SlotEntry) bool {
-		return known.sameTarget(entry) && !entry.later(known.Entry)
-	})
+	return entry.Binds(artifact) && !s.reflects(entry)
 }
 
 // Prune drops the oldest artifacts and entries beyond the limits, except entries that count for the current artifact.
@@ -264,7 +255,7 @@ func (s *Slot) Prune() {
 			spare = append(spare, entry)
 		}
 	}
-	slices.SortFunc(spare, func(a, b SlotEntry) int { return CompareEntries(a.Entry, b.Entry) })
+	slices.SortFunc(spare, compareSlotEntries)
 	spare = spare[:min(excess, len(spare))]
 	if len(spare) == 0 {
 		return

@@ -213,13 +213,8 @@ func (t *Trail) namesWhere(wanted func(SlotSummary) bool) []string {
 
 // Fingerprints are those of the current artifacts.
 func (t *Trail) Fingerprints() []string {
-	var fingerprints []string
-	for _, name := range t.SlotNames() {
-		if fingerprint := t.Slots[name].Fingerprint; fingerprint != "" {
-			fingerprints = append(fingerprints, fingerprint)
-		}
-	}
-	return fingerprints
+	names := t.namesWhere(func(s SlotSummary) bool { return s.Fingerprint != "" })
+	return Map(names, func(name string) string { return t.Slots[name].Fingerprint })
 }
 
 // MayBuild reports whether the trail may build the artifact of a name: it has reported one, or none of any name yet.
@@ -234,12 +229,7 @@ func (t *Trail) Attested(entry Entry) bool {
 
 // HasOlderArtifacts reports whether the trail has artifacts that are not the newest of their names.
 func (t *Trail) HasOlderArtifacts() bool {
-	for _, summary := range t.Slots {
-		if summary.HasOlder {
-			return true
-		}
-	}
-	return false
+	return len(t.namesWhere(func(s SlotSummary) bool { return s.HasOlder })) > 0
 }
 
 // Summarize sets the summary of a slot, unless the trail has a newer one.

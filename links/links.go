@@ -2,32 +2,14 @@
 package links
 
 import (
-	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
 )
 
-// Links builds the URLs of a service (docs/semantics.md 1.1).
+// Links builds the URLs of a service (docs/semantics.md 1.1). Base is the scheme and host that clients use, without a
+// trailing slash, as config.BaseURL has it.
 type Links struct{ Base string }
-
-// New makes the links of a base URL: the scheme and host that clients use.
-func New(baseURL string) (Links, error) {
-	u, err := url.Parse(strings.TrimSuffix(baseURL, "/"))
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" ||
-		u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" {
-		return Links{}, fmt.Errorf("base URL %q is not scheme and host alone", redacted(baseURL))
-	}
-	return Links{Base: u.String()}, nil
-}
-
-func redacted(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return "(malformed)"
-	}
-	return u.Redacted()
-}
 
 // API is the base URL of the operations' paths.
 func (l Links) API() string { return l.Base + Prefix }

@@ -3,11 +3,8 @@ package links
 import "testing"
 
 func TestLinksEscapeTheirSegments(t *testing.T) {
-	l, err := New("https://attestry.example.com/")
-	if err != nil {
-		t.Fatal(err)
-	}
 	const host = "https://attestry.example.com"
+	l := Links{Base: host}
 	for got, want := range map[string]string{
 		l.API():                                      host + "/api/v2",
 		l.Environment("acme", "prod 1"):              host + "/acme/environments/prod%201",
@@ -27,16 +24,5 @@ func TestLinksEscapeTheirSegments(t *testing.T) {
 		if got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
-	}
-}
-
-func TestBaseURLsHaveOnlySchemeAndHost(t *testing.T) {
-	for _, bad := range []string{"", "example.com", "ftp://x", "https://", "https://x/path", "https://x?q", "https://x#f", "https://u:p@x", "://"} {
-		if _, err := New(bad); err == nil {
-			t.Errorf("%q was accepted", bad)
-		}
-	}
-	if _, err := New("http://127.0.0.1:8001"); err != nil {
-		t.Error(err)
 	}
 }

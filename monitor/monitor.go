@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -47,11 +48,7 @@ type cachedCheck struct {
 
 // NewReadiness makes a Readiness without cached results.
 func NewReadiness(checks []Check, clock evidence.Clock) *Readiness {
-	r := &Readiness{}
-	for _, check := range checks {
-		r.checks = append(r.checks, &cachedCheck{Check: check, clock: clock})
-	}
-	return r
+	return &Readiness{checks: evidence.Map(checks, func(check Check) *cachedCheck { return &cachedCheck{Check: check, clock: clock} })}
 }
 
 // run returns the cached result or a new one. Concurrent callers share one check.
@@ -103,11 +100,7 @@ func (r *Readiness) States(ctx context.Context) ([]Dependency, bool) {
 		})
 	}
 	_ = group.Wait() // a failed check is a state
-	ready := true
-	for _, state := range states {
-		ready = ready && (state.Ready || !state.Required)
-	}
-	return states, ready
+	return states, !slices.ContainsFunc(states, func(state Dependency) bool { return state.Required && !state.Ready })
 }
 
 // New serves /metrics, /healthz (the process lives) and /readyz (each dependency, with the reason).

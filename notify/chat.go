@@ -56,8 +56,7 @@ func (s *Sender) callChat(ctx context.Context, c *call) outcome {
 
 func chatMessageOf(n *notification.Notice) chatMessage {
 	m := messageOf(n)
-	header := chatText{Type: "plain_text", Text: chatEscape(m.Title, maxHeader)}
-	blocks := []chatBlock{{Type: "header", Text: &header}}
+	blocks := []chatBlock{{Type: "header", Text: &chatText{Type: "plain_text", Text: chatEscape(m.Title, maxHeader)}}}
 	if m.Description != "" {
 		blocks = append(blocks, sections([]string{markdownEscape(m.Description, maxSection)})...)
 	}
@@ -79,8 +78,7 @@ func sections(lines []string) []chatBlock {
 			blocks[i].Text.Text += "\n" + line
 			continue
 		}
-		text := markdown(line)
-		blocks = append(blocks, chatBlock{Type: "section", Text: &text})
+		blocks = append(blocks, chatBlock{Type: "section", Text: new(markdown(line))})
 	}
 	return blocks
 }
@@ -132,10 +130,4 @@ func chatEscape(text string, most int) string {
 
 var chatEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
-func utf16Length(text string) int {
-	length := 0
-	for _, r := range text {
-		length += utf16.RuneLen(r)
-	}
-	return length
-}
+func utf16Length(text string) int { return len(utf16.Encode([]rune(text))) }

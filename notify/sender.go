@@ -37,7 +37,6 @@ type Sender struct {
 	Log *slog.Logger
 }
 
-// outcome is the result of an attempt.
 type outcome struct {
 	status int
 	answer string

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -27,11 +28,7 @@ func OpenDocuments(ctx context.Context, database config.Database, roots *x509.Ce
 	if err != nil {
 		return nil, err
 	}
-	err = refuseIncompleteCopy(ctx, docs)
-	if err == nil {
-		err = refuseNewerForm(ctx, docs)
-	}
-	if err != nil {
+	if err := cmp.Or(refuseIncompleteCopy(ctx, docs), refuseNewerForm(ctx, docs)); err != nil {
 		return nil, errors.Join(err, docs.Close())
 	}
 	return docs, nil
@@ -63,9 +60,6 @@ func HasDatabase(database config.Database) bool {
 	})
 }
 
-// retentionModes maps the modes of the settings to those of the engine.
-var retentionModes = map[config.RetentionMode]s3.RetentionMode{config.Governance: s3.Governance, config.Compliance: s3.Compliance}
-
 // OpenObjects opens an object store, with a retention mode if retention is on. The roots are those of config.Process.
 func OpenObjects(ctx context.Context, objects config.Objects, retention config.Retention, roots *x509.CertPool) (storage.Objects, error) {
 	if objects.Engine == config.Filesystem {
@@ -73,7 +67,7 @@ func OpenObjects(ctx context.Context, objects config.Objects, retention config.R
 	}
 	var mode s3.RetentionMode
 	if retention.On() {
-		mode = retentionModes[retention.Mode]
+		mode = s3.RetentionMode(strings.ToUpper(string(retention.Mode)))
 	}
 	return s3.Open(ctx, s3.Options{
 		Endpoint: objects.Endpoint, Secure: objects.Secure, Bucket: objects.Bucket,

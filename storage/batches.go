@@ -25,6 +25,22 @@ func (b *Batches[T]) Next(ctx context.Context, maxBytes int) ([]T, error) {
 	return b.next(ctx, maxBytes)
 }
 
+// Each calls yield for the rest of the documents, and reads at most maxBytes of them at a time.
+func (b *Batches[T]) Each(ctx context.Context, maxBytes int, yield func(*T) error) error {
+	for b.more {
+		batch, err := b.next(ctx, maxBytes)
+		if err != nil {
+			return err
+		}
+		for i := range batch {
+			if err := yield(&batch[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // More reports whether documents may follow the last batch.
 func (b *Batches[T]) More() bool { return b.more }
 

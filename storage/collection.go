@@ -76,13 +76,13 @@ type collection[T any] struct {
 	docs    Documents
 	id      func(*T) string
 	fields  func(*T) map[string]any
-	updates *updates[T]
+	updates *Combiner[*update[T]]
 }
 
 // NewCollection binds a declared collection to an engine. id and fields derive a document's id and declared fields.
 func NewCollection[T any](docs Documents, schema *Schema, id func(*T) string, fields func(*T) map[string]any) Collection[T] {
 	c := &collection[T]{schema: schema, docs: docs, id: id, fields: fields}
-	c.updates = newUpdates(c)
+	c.updates = NewCombiner(c.updateAll)
 	if catalog := catalogOf(docs); catalog != nil {
 		catalog.register(schema, c.references)
 	}
@@ -159,7 +159,7 @@ func (c *collection[T]) Replace(ctx context.Context, value T, revision int64) (i
 }
 
 func (c *collection[T]) Update(ctx context.Context, id string, change func(*T) error) (T, error) {
-	return c.updates.do(ctx, id, nil, change)
+	return c.combine(ctx, id, nil, change)
 }
 
 func (c *collection[T]) UpdateFrom(ctx context.Context, seen Versioned[T], change func(*T) error) (T, error) {
@@ -169,7 +169,7 @@ func (c *collection[T]) UpdateFrom(ctx context.Context, seen Versioned[T], chang
 		return zero, err
 	}
 	record.Revision = seen.Revision
-	return c.updates.do(ctx, record.ID, &record, change)
+	return c.combine(ctx, record.ID, &record, change)
 }
 
 func (c *collection[T]) Delete(ctx context.Context, ids ...string) error {

@@ -149,6 +149,16 @@ func OneOrSet(texts []string) any {
 	return TextSet(texts)
 }
 
+// EachSet calls read with texts as an operand of a query: sets of at most MaxMany.
+func EachSet(texts []string, read func(set any) error) error {
+	for some := range slices.Chunk(texts, MaxMany) {
+		if err := read(OneOrSet(some)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Narrow adds a condition if it is wanted.
 func (q *Query) Narrow(wanted bool, field string, operator Operator, value any) {
 	if wanted {
@@ -164,13 +174,11 @@ func (q *Query) EqualLists() [][]any {
 	}
 	members := slices.SortedFunc(slices.Values(q.Equal[position].(In)), CompareValues)
 	members = slices.CompactFunc(members, func(a, b any) bool { return CompareValues(a, b) == 0 })
-	lists := make([][]any, 0, len(members))
-	for _, member := range members {
+	return evidence.Map(members, func(member any) []any {
 		list := slices.Clone(q.Equal)
 		list[position] = member
-		lists = append(lists, list)
-	}
-	return lists
+		return list
+	})
 }
 
 // RecordIDs are the ids of records, in their order.

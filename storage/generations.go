@@ -42,13 +42,10 @@ func (t *Generations) Get(ctx context.Context, org, environment string) (string,
 // GetMany returns the generations of several environments, by their ids, as texts in another form than those of Get.
 func (t *Generations) GetMany(ctx context.Context, org string, environments []string) (map[string]string, error) {
 	found, err := t.collection.GetMany(ctx, append([]string{org}, environments...))
-	values := make(map[string]string, len(found))
-	for _, one := range found {
-		values[one.Of] = one.Value
-	}
+	known := ByKey(found, func(one *generation) string { return one.Of })
 	generations := make(map[string]string, len(environments))
 	for _, environment := range environments {
-		generations[environment] = values[org] + "/" + values[environment]
+		generations[environment] = known[org].Value + "/" + known[environment].Value
 	}
 	return generations, err
 }

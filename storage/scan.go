@@ -48,9 +48,12 @@ func NewScan(schema *Schema, query Query) (*Scan, error) {
 	if query.After == "" {
 		return scan, nil
 	}
-	position, skip, err := decodeCursor(schema, index, query)
+	position, skip, err := parseCursor(schema, index, query)
+	if err != nil { // a cursor of another query is the client's mistake
+		return nil, evidence.NewError(evidence.Invalid, "Invalid cursor")
+	}
 	scan.After, scan.skip = &position, skip
-	return scan, err
+	return scan, nil
 }
 
 // Need is how many entries the page may still read, and one more that shows whether there is a next page.
@@ -152,8 +155,8 @@ func (s *Scan) Page() (Page, error) {
 		}
 		next.Values = append(next.Values, encoded)
 	}
-	var err error
-	s.page.Next, err = next.encode()
+	text, err := json.Marshal(next)
+	s.page.Next = base64.RawURLEncoding.EncodeToString(text)
 	return s.page, err
 }
 
@@ -174,14 +177,6 @@ type cursor struct {
 	Skip int `json:"s,omitempty"`
 }
 
-func (c *cursor) encode() (string, error) {
-	text, err := json.Marshal(c)
-	if err != nil {
-		return "", err
-	}
-	return base64.RawURLEncoding.EncodeToString(text), nil
-}
-
 // CursorIndex returns the index that a cursor was made for, "" if it is malformed.
 func CursorIndex(text string) string {
 	c, err := unmarshalCursor(text)
@@ -200,15 +195,7 @@ func unmarshalCursor(text string) (cursor, error) {
 	return c, err
 }
 
-// decodeCursor reads the cursor of a query. A cursor of another query is the client's mistake.
-func decodeCursor(schema *Schema, index Index, query Query) (Position, int, error) {
-	position, skip, err := parseCursor(schema, index, query)
-	if err != nil {
-		return Position{}, 0, evidence.NewError(evidence.Invalid, "Invalid cursor")
-	}
-	return position, skip, nil
-}
-
+// parseCursor returns the position in the cursor of a query, and what is left of the query's offset.
 func parseCursor(schema *Schema, index Index, query Query) (Position, int, error) {
 	c, err := unmarshalCursor(query.After)
 	if err != nil {

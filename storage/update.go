@@ -20,12 +20,7 @@ const (
 	maxUpdateBackoff = 250 * time.Millisecond
 )
 
-// updates combines concurrent updates of one document in this process: it is read and written once for all of them.
-type updates[T any] struct {
-	collection *collection[T]
-	combiner   *Combiner[*update[T]]
-}
-
+// update is an update of a document. Concurrent ones in this process are combined: it is read and written once for all.
 type update[T any] struct {
 	change func(*T) error
 	// seen is the document if the caller has just read it.
@@ -34,38 +29,35 @@ type update[T any] struct {
 	err   error
 }
 
-func newUpdates[T any](c *collection[T]) *updates[T] {
-	u := &updates[T]{collection: c}
-	u.combiner = NewCombiner(u.write)
-	return u
-}
-
-func (u *updates[T]) do(ctx context.Context, id string, seen *Record, change func(*T) error) (T, error) {
+func (c *collection[T]) combine(ctx context.Context, id string, seen *Record, change func(*T) error) (T, error) {
 	request := &update[T]{change: change, seen: seen}
-	if err := u.combiner.Do(ctx, id, request); err != nil {
+	if err := c.updates.Do(ctx, id, request); err != nil {
 		var zero T
 		return zero, err
 	}
 	return request.value, request.err
 }
 
-func (u *updates[T]) write(ctx context.Context, id string, batch []*update[T]) {
-	err := u.tryWrite(ctx, id, batch)
-	for _, one := range batch {
-		if err != nil {
+// updateAll does updates of a document. An error of the database is that of all of them.
+func (c *collection[T]) updateAll(ctx context.Context, id string, batch []*update[T]) {
+	if err := c.tryUpdate(ctx, id, batch); err != nil {
+		for _, one := range batch {
 			one.err = err
 		}
 	}
 }
 
-func (u *updates[T]) tryWrite(ctx context.Context, id string, batch []*update[T]) error {
+func (c *collection[T]) tryUpdate(ctx context.Context, id string, batch []*update[T]) error {
 	for try := range updateAttempts {
 		seen := try == 0 && len(batch) == 1 && batch[0].seen != nil
-		record, err := u.read(ctx, id, batch, seen)
-		if err != nil {
-			return err
+		var record Record
+		var err error
+		if seen {
+			record = *batch[0].seen
+		} else if record, err = c.docs.Get(ctx, c.schema, id); err != nil {
+			return c.Wrap("get", id, err)
 		}
-		err = u.attempt(ctx, record, batch, seen)
+		err = c.attempt(ctx, record, batch, seen)
 		if !errors.Is(err, ErrMoved) {
 			return err
 		}
@@ -94,21 +86,12 @@ func Pause(ctx context.Context, mean time.Duration) error {
 	}
 }
 
-// read returns the document to change: the one that the only caller has read, or the stored one.
-func (u *updates[T]) read(ctx context.Context, id string, batch []*update[T], seen bool) (Record, error) {
-	if seen {
-		return *batch[0].seen, nil
-	}
-	record, err := u.collection.docs.Get(ctx, u.collection.schema, id)
-	return record, u.collection.Wrap("get", id, err)
-}
-
 // attempt applies the batch to the document and writes the result if it differs. A change that fails has no effect.
 // Only a write shows whether a document that a caller has read is current. Without a write, it returns ErrMoved.
-func (u *updates[T]) attempt(ctx context.Context, record Record, batch []*update[T], seen bool) error {
+func (c *collection[T]) attempt(ctx context.Context, record Record, batch []*update[T], seen bool) error {
 	body := record.Body
 	for _, one := range batch {
-		one.value, one.err = u.collection.decode(Record{ID: record.ID, Body: body})
+		one.value, one.err = c.decode(Record{ID: record.ID, Body: body})
 		if one.err != nil {
 			continue
 		}
@@ -128,11 +111,11 @@ func (u *updates[T]) attempt(ctx context.Context, record Record, batch []*update
 		}
 		return nil
 	}
-	value, err := u.collection.decode(Record{ID: record.ID, Body: body})
+	value, err := c.decode(Record{ID: record.ID, Body: body})
 	if err != nil {
 		return err
 	}
-	_, err = u.collection.Replace(ctx, value, record.Revision)
+	_, err = c.Replace(ctx, value, record.Revision)
 	return err
 }
 

@@ -106,7 +106,7 @@ func updateWhileBusy(t *testing.T, c *collection[tally], m *memory, changes ...f
 	values, errs = make([]tally, len(changes)), make([]error, len(changes))
 	for i, change := range changes {
 		all.Go(func() { values[i], errs[i] = c.Update(t.Context(), "a", change) })
-		waitUntil(t, func() bool { return c.updates.combiner.Waiting() == i+1 })
+		waitUntil(t, func() bool { return c.updates.Waiting() == i+1 })
 	}
 	close(goOn)
 	all.Wait()

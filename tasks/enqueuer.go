@@ -25,7 +25,7 @@ import (
 // emptied the set may lack queues that have tasks.
 const queueNames = "asynq:queues"
 
-// Enqueuer puts tasks on their queues, or runs them at once in this process (WorkHere).
+// Enqueuer puts tasks on their queues, or runs them at once in this process (RunLocally).
 type Enqueuer struct {
 	redis     redis.UniversalClient
 	client    *asynq.Client
@@ -84,7 +84,6 @@ func (e *Enqueuer) queue(ctx context.Context, wanted *task, options ...asynq.Opt
 	return nil
 }
 
-// task is a task of a queue.
 type task struct {
 	*job.Kind
 	// id has the record and the attempt, not only the environment: an active or archived task must not block the next.

@@ -33,9 +33,9 @@ type here struct {
 	tasks   sync.WaitGroup
 }
 
-// WorkHere runs tasks in this process from now on, with the handler and the concurrency of each queue. Failed ones go
+// RunLocally runs tasks in this process from now on, with the handler and the concurrency of each queue. Failed ones go
 // to Redis, to be retried. stop ends the running here: it waits for tasks, and cancels them after the given time.
-func (e *Enqueuer) WorkHere(handler asynq.Handler, concurrency map[string]int) (stop func(time.Duration)) {
+func (e *Enqueuer) RunLocally(handler asynq.Handler, concurrency map[string]int) (stop func(time.Duration)) {
 	ended, end := context.WithCancel(context.Background())
 	h := &here{handler: handler, retry: e.tryAgain, ended: ended, slots: map[string]chan struct{}{}, ids: map[string]bool{}, waiting: map[string]int{}}
 	for queue, n := range concurrency {

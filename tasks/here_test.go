@@ -33,7 +33,7 @@ func TestTaskRunsInTheProcessThatEnqueuesIt(t *testing.T) {
 	server.SetError("LOADING the dataset") // Redis is not needed
 	enqueuer := tasks.NewEnqueuer(client)
 	ids := make(chan string, 1)
-	stop := enqueuer.WorkHere(asynq.HandlerFunc(func(ctx context.Context, _ *asynq.Task) error {
+	stop := enqueuer.RunLocally(asynq.HandlerFunc(func(ctx context.Context, _ *asynq.Task) error {
 		ids <- tasks.CurrentID(ctx)
 		return nil
 	}), concurrency)
@@ -50,7 +50,7 @@ func TestProcessLimitsTheTasksThatRunAtOnce(t *testing.T) {
 	_, client := startRedis(t)
 	enqueuer := tasks.NewEnqueuer(client)
 	began, end := make(chan string, 10), make(chan struct{})
-	stop := enqueuer.WorkHere(asynq.HandlerFunc(func(ctx context.Context, _ *asynq.Task) error {
+	stop := enqueuer.RunLocally(asynq.HandlerFunc(func(ctx context.Context, _ *asynq.Task) error {
 		began <- tasks.CurrentID(ctx)
 		<-end
 		return nil
@@ -85,7 +85,7 @@ func TestFailedTaskIsRetriedThroughRedis(t *testing.T) {
 			_, client := startRedis(t)
 			enqueuer := tasks.NewEnqueuer(client)
 			began := make(chan struct{}, 1)
-			stop := enqueuer.WorkHere(asynq.HandlerFunc(func(context.Context, *asynq.Task) error {
+			stop := enqueuer.RunLocally(asynq.HandlerFunc(func(context.Context, *asynq.Task) error {
 				began <- struct{}{}
 				return fail()
 			}), concurrency)
@@ -106,7 +106,7 @@ func TestFailedTaskIsRetriedThroughRedis(t *testing.T) {
 func TestTasksThatTheProcessDoesNotServeGoToRedis(t *testing.T) {
 	_, client := startRedis(t)
 	enqueuer := tasks.NewEnqueuer(client)
-	stop := enqueuer.WorkHere(asynq.HandlerFunc(func(context.Context, *asynq.Task) error { return nil }), concurrency)
+	stop := enqueuer.RunLocally(asynq.HandlerFunc(func(context.Context, *asynq.Task) error { return nil }), concurrency)
 	if err := enqueuer.Enqueue(t.Context(), job.EnvironmentRef(&job.Evaluate, "one", 7), 0); err != nil || pendingIn(t, client, job.QueueCompliance) != 1 {
 		t.Errorf("an evaluation is not in Redis, %v", err)
 	}
@@ -120,7 +120,7 @@ func TestTasksUnderWayAreCanceledAfterTheGracePeriod(t *testing.T) {
 	_, client := startRedis(t)
 	enqueuer := tasks.NewEnqueuer(client)
 	began := make(chan struct{}, 1)
-	stop := enqueuer.WorkHere(asynq.HandlerFunc(func(ctx context.Context, _ *asynq.Task) error {
+	stop := enqueuer.RunLocally(asynq.HandlerFunc(func(ctx context.Context, _ *asynq.Task) error {
 		began <- struct{}{}
 		<-ctx.Done()
 		return nil

@@ -14,10 +14,7 @@ import (
 	"attestry/storage/tenancy"
 )
 
-const (
-	betaOffMessage    = "Experimental features are not enabled for this organization"
-	roleTooLowMessage = "You don't have permission to access this resource"
-)
+const betaOffMessage = "Experimental features are not enabled for this organization"
 
 // Gate authenticates and authorizes requests.
 type Gate struct {
@@ -154,7 +151,9 @@ func RequireRole(org evidence.OrgAccess, least evidence.Role) error {
 }
 
 // Refused is the error for a principal whose role is too low.
-func Refused() error { return evidence.NewError(evidence.Forbidden, roleTooLowMessage) }
+func Refused() error {
+	return evidence.NewError(evidence.Forbidden, "You don't have permission to access this resource")
+}
 
 // RequireBeta returns an error unless the beta features of the organization are on.
 func RequireBeta(org evidence.OrgAccess) error {

@@ -39,8 +39,7 @@ func secretOf(header string) (string, error) {
 	return secret, nil
 }
 
-// Credentials lists the texts of an Authorization header, valid or not, that may be a key. They must not appear in logs
-// or answers.
+// Credentials lists the texts of an Authorization header that may be a key. They must not be in logs or answers.
 func Credentials(header string) []string {
 	credentials := strings.Fields(header)
 	for _, field := range credentials {
@@ -67,8 +66,7 @@ const (
 	certificateExpiredMessage = "The certificate of the client has expired"
 )
 
-// certified returns the service account that the settings map to the common name of a verified certificate, or else to
-// one of its DNS names.
+// certified returns the service account for the common name of a verified certificate, or else for a DNS name.
 func (g *Gate) certified(ctx context.Context, certificate *x509.Certificate) (evidence.Principal, error) {
 	// A connection can outlive the client's certificate.
 	if g.Clock().After(certificate.NotAfter) {

@@ -192,8 +192,7 @@ func (h *handlers) listCommitAttestations(ctx context.Context, in *commitAttesta
 	if len(in.CommitList) == 0 {
 		return nil, evidence.NewError(evidence.Invalid, "commit_list is required: provide one or more commit SHAs to search.")
 	}
-	slices.Sort(in.CommitList)
-	query := pipelines.AttestationQuery{Org: server.Access(ctx).OrgID, Commits: slices.Compact(in.CommitList), Name: in.AttestationName}
+	query := pipelines.AttestationQuery{Org: server.Access(ctx).OrgID, Commits: resource.SortUnique(in.CommitList), Name: in.AttestationName}
 	if in.AttestationType != "" {
 		kind := storedType(in.AttestationType)
 		if !isKnownType(kind) {

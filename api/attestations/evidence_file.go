@@ -18,8 +18,7 @@ import (
 
 const (
 	evidenceField = "attachment_file"
-	// maxUploadMemory bounds the memory for the upload of a file to the object store, in bytes. Larger files use a
-	// temporary file.
+	// maxUploadMemory bounds the memory for an upload to the object store, in bytes. Larger files use a temporary file.
 	maxUploadMemory = server.Mebibyte
 	// defaultContentType replaces a missing or invalid Content-Type.
 	defaultContentType = "application/octet-stream"
@@ -37,10 +36,14 @@ const (
 func (h *handlers) storeEvidence(ctx context.Context, files func(func(server.FormFile) error) error) (*evidence.EvidenceFile, error) {
 	var stored *evidence.EvidenceFile
 	err := files(func(file server.FormFile) error {
-		if err := reserveUpload(server.RequestOf(ctx)); err != nil {
+		r, size := server.RequestOf(ctx), maxUploadMemory
+		if r.Body.Length >= 0 {
+			size = min(size, r.Body.Length)
+		}
+		err := r.Memory.Take(int64(size))
+		if err != nil {
 			return err
 		}
-		var err error
 		stored, err = h.storeFile(ctx, server.Access(ctx), file)
 		return err
 	})
@@ -64,15 +67,6 @@ func (h *handlers) storeFile(ctx context.Context, org evidence.OrgAccess, file s
 		Object: object.Key, SHA256: object.SHA256, Size: object.Size,
 		ContentType: cleanContentType(file.ContentType), Filename: cleanFilename(file.Filename),
 	}, nil
-}
-
-// reserveUpload reserves the memory for the upload of a file to the object store.
-func reserveUpload(r *server.Request) error {
-	size := maxUploadMemory
-	if r.Body.Length >= 0 {
-		size = min(size, r.Body.Length)
-	}
-	return r.Memory.Take(int64(size))
 }
 
 // cleanFilename makes a filename of any text: it removes directories, replaces characters that are not printable, and

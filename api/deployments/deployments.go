@@ -111,15 +111,19 @@ type EnvironmentDeploymentListResponse struct {
 
 // listEnvironmentDeployments lists the deployments to an environment, or to the members of a logical one.
 func (h *handlers) listEnvironmentDeployments(ctx context.Context, in *listEnvironmentDeploymentsInput) (*server.Answer[EnvironmentDeploymentListResponse], error) {
-	span, err := h.isoWindow(in.From, in.To)
-	if err != nil {
+	wrong := validation.Findings{}
+	end := readISO("query.to", in.To, h.Clock(), wrong)
+	start := readISO("query.from", in.From, end.Add(-environmentWindow), wrong)
+	if err := validation.Invalid(wrong); err != nil {
 		return nil, err
 	}
 	environment, err := h.loadCurrentEnvironment(ctx, in.Environment)
 	if err != nil {
 		return nil, err
 	}
-	query := environments.DeploymentQuery{Org: server.Access(ctx).OrgID, Environments: resource.PhysicalIDs(&environment), From: span.From, To: span.To}
+	query := environments.DeploymentQuery{
+		Org: server.Access(ctx).OrgID, Environments: resource.PhysicalIDs(&environment), From: evidence.Seconds(start), To: evidence.Seconds(end),
+	}
 	found, page, err := h.findDeployments(ctx, query, in.Page, in.PageSize)
 	page.SizeName = "page_size"
 	envelope := page.Envelope()
@@ -127,13 +131,6 @@ func (h *handlers) listEnvironmentDeployments(ctx context.Context, in *listEnvir
 		Links: envelope.Links, Page: envelope.Page, PageSize: envelope.PerPage, TotalPages: envelope.TotalPages,
 		TotalCount: envelope.TotalCount, Deployments: resource.Map(found, (*Deployment).withISOTime),
 	}), err
-}
-
-func (h *handlers) isoWindow(from, to string) (resource.Window, error) {
-	found := validation.Findings{}
-	end := readISO("query.to", to, h.Clock(), found)
-	start := readISO("query.from", from, end.Add(-environmentWindow), found)
-	return resource.Window{From: evidence.Seconds(start), To: evidence.Seconds(end)}, validation.Invalid(found)
 }
 
 // readISO reads a time in ISO 8601. It returns the fallback for an empty or invalid text.

@@ -13,8 +13,7 @@ import (
 	"attestry/storage/environments"
 )
 
-// RepoLiveStatusResponse lists a repository's running artifacts (docs/semantics.md 14.5), without archived
-// environments.
+// RepoLiveStatusResponse lists what runs of a repository (docs/semantics.md 14.5), without archived environments.
 type RepoLiveStatusResponse struct {
 	Links         map[string]server.Href      `json:"_links"`
 	Embedded      RepoLiveStatusEmbedded      `json:"_embedded"`
@@ -146,8 +145,7 @@ func (l *liveArtifacts) fingerprints() []string {
 	return resource.UniqueOf(l.entries, func(entry *environments.Running) string { return entry.Fingerprint })
 }
 
-// findOrigins sets the origin of each fingerprint: the newest one in the repository, else that of the flow which built
-// the artifact first.
+// findOrigins sets each fingerprint's origin: the newest in the repository, else that of the flow which built it first.
 func (h *handlers) findOrigins(ctx context.Context, repo string, fingerprints []string, live *liveArtifacts) error {
 	org := server.Access(ctx)
 	known, err := h.Provenances.GetMany(ctx, org.OrgID, fingerprints)
@@ -202,20 +200,18 @@ func (h *handlers) artifactLinks(org evidence.OrgAccess, flow, fingerprint, reco
 }
 
 func (h *handlers) showLiveEnvironments(org evidence.OrgAccess, live *liveArtifacts) []EmbeddedEnvironmentResponse {
-	shown := []EmbeddedEnvironmentResponse{}
-	for _, environment := range live.environments {
-		shown = append(shown, EmbeddedEnvironmentResponse{
+	sorted := slices.SortedFunc(maps.Values(live.environments), func(a, b evidence.Environment) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+	})
+	return resource.Map(sorted, func(environment *evidence.Environment) EmbeddedEnvironmentResponse {
+		return EmbeddedEnvironmentResponse{
 			ID: environment.ID, Name: environment.Name, Type: string(environment.Type),
 			Links: map[string]server.Href{
 				"self": {Href: h.Links.EnvironmentSelf(org.OrgName, environment.Name)},
 				"html": {Href: h.Links.Environment(org.OrgName, environment.Name)},
 			},
-		})
-	}
-	slices.SortFunc(shown, func(a, b EmbeddedEnvironmentResponse) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+		}
 	})
-	return shown
 }
 
 func (h *handlers) showLiveEntries(org evidence.OrgAccess, live *liveArtifacts) []LiveArtifactEntryResponse {

@@ -39,8 +39,7 @@ type Page struct {
 	Files  []File
 }
 
-// New makes the page for the OpenAPI document at the path document. The page must be served at pagePath, and its files
-// below.
+// New makes the page for the OpenAPI document at a path. The page is served at pagePath, and its files below.
 func New(title, document, pagePath string) (Page, error) {
 	html, err := render(swgui.Config{Title: title, SwaggerJSON: document, BasePath: pagePath, SettingsUI: settings})
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"attestry/evidence"
+	"attestry/evidence/snapshot"
+	"attestry/storage"
 )
 
 // storePolicy stores a policy. Each rule is a line of its YAML file.
@@ -329,5 +331,27 @@ func TestSnapshotShowsPoliciesAsClientsReadThem(t *testing.T) {
 	}
 	if _, ok := lookup(t, s.read("/snapshots/"+s.org+"/prod/-1"), "artifacts", 0).(map[string]any)["explanation"]; ok {
 		t.Error("it is explained without the parameter explain")
+	}
+}
+
+func TestDetachingEvaluatesAgainWhileAWorkerMayEvaluateWithThePolicy(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{withoutWorker: true, settings: []string{"ATTESTRY_REPORT_WAIT=1ms"}})
+	s.putPolicy(http.StatusCreated, `{"name":"guard"}`, policyFile(policyHead))
+	store, requested := s.Process.Store, map[string]bool{}
+	for environment, holder := range map[string]string{"idle": "", "busy": "a worker"} {
+		s.createEnvironment(environment, evidence.Server)
+		id := s.environmentID(environment)
+		_, err := storage.Upsert(t.Context(), store.Heads.Collection, snapshot.Head{Environment: id}, storage.WithoutError(func(head *snapshot.Head) {
+			head.Lease.Holder = holder
+		}))
+		s.must(err)
+		// The last snapshot was not evaluated with the policy.
+		s.detach(environment, "guard")
+		requested[environment], err = store.Reports.Exists(t.Context(), id, 1)
+		s.must(err)
+	}
+	if requested["idle"] || !requested["busy"] {
+		t.Errorf("evaluations are requested for %v", requested)
 	}
 }

@@ -11,8 +11,7 @@ import (
 	"attestry/storage/environments"
 )
 
-// UpdateEnvironmentPatchInput is the body of update_env (docs/semantics.md 9.2). Omitted or null members are not
-// changed.
+// UpdateEnvironmentPatchInput is the body of update_env (docs/semantics.md 9.2). Omitted or null means unchanged.
 type UpdateEnvironmentPatchInput struct {
 	Description          *string   `json:"description,omitempty" nullable:"true" format:"plain-text"`
 	IncludeScaling       *bool     `json:"include_scaling,omitempty" nullable:"true" deprecated:"true"`
@@ -30,8 +29,7 @@ type JoinPhysicalToLogicalPutInput struct {
 	PhysicalEnvironment string `json:"physical_env_name"`
 }
 
-// updateEnvironment changes the members of an environment that were sent. Unlike in the PUT, an empty description
-// clears the stored one.
+// updateEnvironment changes the sent members of an environment. Unlike in the PUT, an empty description clears it.
 func (h *handlers) updateEnvironment(ctx context.Context, in *resource.EnvironmentPath, ref environments.EnvironmentRef, body *UpdateEnvironmentPatchInput) (*server.TextAnswer, error) {
 	policies, err := h.resolvePolicies(ctx, ref.Type, body.Policies)
 	if err != nil {
@@ -69,7 +67,7 @@ func (h *handlers) renameEnvironment(ctx context.Context, in *resource.Environme
 	org := server.Access(ctx)
 	err := h.Environments.Rename(ctx, org.OrgID, in.Environment, body.NewName, evidence.Seconds(h.Clock()))
 	if err == nil {
-		err = h.Logical.Named(ctx, org.OrgID, body.NewName)
+		err = h.Logical.UpdateIncludingArchived(ctx, org.OrgID, body.NewName)
 	}
 	return environmentChanged(ctx, in.Environment, err)
 }

@@ -83,7 +83,7 @@ func (h *handlers) updateLogical(ctx context.Context, put *evidence.Environment,
 		if !created {
 			return nil
 		}
-		return h.Logical.Named(ctx, server.Access(ctx).OrgID, put.Name)
+		return h.Logical.UpdateIncludingArchived(ctx, server.Access(ctx).OrgID, put.Name)
 	}
 	if put.Included == nil {
 		return nil

@@ -49,8 +49,7 @@ func (r *ReportOf[A]) instances() []snapshot.Instance {
 // ECSReport is the body of ecs_report (docs/semantics.md 10.1).
 type ECSReport struct{ ReportOf[ECSArtifact] }
 
-// ECSArtifact is a task. Clients send its optional members in two spellings. If both are sent, the one with the
-// underscore is used.
+// ECSArtifact is a task. Clients send optional members in two spellings; the one with the underscore wins.
 type ECSArtifact struct {
 	Digests           PartialDigests `json:"digests"`
 	TaskARN           string         `json:"taskArn"`
@@ -187,44 +186,34 @@ func (a PlainArtifact) instance() snapshot.Instance {
 	return snapshot.Instance{Digests: plainDigests(a.Digests), CreatedAt: a.CreationTimestamp}
 }
 
-// ServerReport is the body of server_report (docs/semantics.md 10.1).
-type ServerReport struct{ ReportOf[ServerArtifact] }
+// The reports of plain artifacts (docs/semantics.md 10.1).
+type (
+	// ServerReport is the body of server_report.
+	ServerReport struct{ ReportOf[ServerArtifact] }
+	// ServerArtifact is a file or a directory.
+	ServerArtifact struct{ PlainArtifact }
+	// DockerReport is the body of docker_report.
+	DockerReport struct{ ReportOf[DockerArtifact] }
+	// DockerArtifact is a container.
+	DockerArtifact struct{ PlainArtifact }
+	// S3Report is the body of s3_report.
+	S3Report struct{ ReportOf[S3Artifact] }
+	// S3Artifact is an object, or all objects of a bucket.
+	S3Artifact struct{ PlainArtifact }
+	// LambdaReport is the body of lambda_report.
+	LambdaReport struct{ ReportOf[LambdaArtifact] }
+	// LambdaArtifact is a function.
+	LambdaArtifact struct{ PlainArtifact }
+	// ServerlessReport is the body of serverless_report.
+	ServerlessReport struct{ ReportOf[ServerlessArtifact] }
+	// ServerlessArtifact is a function.
+	ServerlessArtifact struct{ PlainArtifact }
+)
 
-// ServerArtifact is a file or a directory.
-type ServerArtifact struct{ PlainArtifact }
-
-func (ServerArtifact) kind() ReportType { return "server" }
-
-// DockerReport is the body of docker_report (docs/semantics.md 10.1).
-type DockerReport struct{ ReportOf[DockerArtifact] }
-
-// DockerArtifact is a container.
-type DockerArtifact struct{ PlainArtifact }
-
-func (DockerArtifact) kind() ReportType { return "docker" }
-
-// S3Report is the body of s3_report (docs/semantics.md 10.1).
-type S3Report struct{ ReportOf[S3Artifact] }
-
-// S3Artifact is an object, or all objects of a bucket.
-type S3Artifact struct{ PlainArtifact }
-
-func (S3Artifact) kind() ReportType { return "S3" }
-
-// LambdaReport is the body of lambda_report (docs/semantics.md 10.1).
-type LambdaReport struct{ ReportOf[LambdaArtifact] }
-
-// LambdaArtifact is a function.
-type LambdaArtifact struct{ PlainArtifact }
-
-func (LambdaArtifact) kind() ReportType { return "lambda" }
-
-// ServerlessReport is the body of serverless_report (docs/semantics.md 10.1).
-type ServerlessReport struct{ ReportOf[ServerlessArtifact] }
-
-// ServerlessArtifact is a function.
-type ServerlessArtifact struct{ PlainArtifact }
-
+func (ServerArtifact) kind() ReportType     { return "server" }
+func (DockerArtifact) kind() ReportType     { return "docker" }
+func (S3Artifact) kind() ReportType         { return "S3" }
+func (LambdaArtifact) kind() ReportType     { return "lambda" }
 func (ServerlessArtifact) kind() ReportType { return "serverless" }
 
 // Fingerprint is a SHA-256 in 64 lower-case hex digits (docs/semantics.md 1.3).

@@ -58,8 +58,7 @@ func (f *fields) announcement(header *fasthttp.RequestHeader) (Announcement, err
 	return Announcement{Length: length, AwaitsContinue: awaits && header.IsHTTP11() && (length > 0 || length == -1)}, nil
 }
 
-// Body is the only reader of a request's body. fasthttp's stream must not be read after its end: with chunks, it would
-// read the next request.
+// Body is the only reader of a request's body. After the end of chunks, fasthttp's stream would read the next request.
 type Body struct {
 	Announcement
 	// Stream is nil if there is no body.

@@ -128,12 +128,11 @@ func (h *handlers) putControl(ctx context.Context, in *ControlPath, body *Contro
 	return h.changeControl(ctx, in, change)
 }
 
-func (h *handlers) archiveControl(ctx context.Context, in *ControlPath) (*server.Answer[Control], error) {
-	return h.changeControl(ctx, in, control.Change{Archived: new(true)})
-}
-
-func (h *handlers) unarchiveControl(ctx context.Context, in *ControlPath) (*server.Answer[Control], error) {
-	return h.changeControl(ctx, in, control.Change{Archived: new(false)})
+// setArchived makes the operation that archives or unarchives a control.
+func (h *handlers) setArchived(archived bool) server.Binder {
+	return server.Handle(func(ctx context.Context, in *ControlPath) (*server.Answer[Control], error) {
+		return h.changeControl(ctx, in, control.Change{Archived: &archived})
+	})
 }
 
 func (h *handlers) changeControl(ctx context.Context, in *ControlPath, change control.Change) (*server.Answer[Control], error) {

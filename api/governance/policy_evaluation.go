@@ -45,8 +45,7 @@ type EvaluatedArtifact struct {
 // dryRun is the evaluation of artifacts by a policy that is not stored.
 type dryRun struct {
 	org evidence.OrgAccess
-	// Basis has the policies that would be applied; the last one is the file's. Its environment is zero for a single
-	// artifact.
+	// Basis has the policies to apply; the last is the file's. Its environment is zero for a single artifact.
 	assessment.Basis
 	file    resource.PolicyView
 	reasons *resource.Reasons

@@ -35,6 +35,17 @@ func (d *Decoder) Object(members map[string]any) error {
 	})
 }
 
+// Elements is the target of an array for Object that calls take with each element.
+func Elements[T any](d *Decoder, take func(T) error) func() error {
+	return func() error {
+		var one T
+		if err := d.Decode(&one); err != nil {
+			return err
+		}
+		return take(one)
+	}
+}
+
 // EachMember calls take with the name of each member of an object. take must decode the value.
 func (d *Decoder) EachMember(take func(name string) error) error {
 	return d.EachElement(func() error {

@@ -13,14 +13,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// List is a JSON array whose elements are read batch by batch while it is sent. It can be sent once. The zero List is
-// an empty array.
+// List is a JSON array whose elements are read while it is sent, once. The zero List is an empty array.
 type List[T any] struct {
 	next func(ctx context.Context) (batch []T, more bool, err error)
 }
 
-// NewList makes a list of the batches that next returns. more reports whether there may be another batch, also after an
-// empty one.
+// NewList makes a list of the batches that next returns. more reports whether another may follow, even an empty one.
 func NewList[T any](next func(ctx context.Context) (batch []T, more bool, err error)) List[T] {
 	return List[T]{next: next}
 }

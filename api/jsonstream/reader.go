@@ -16,8 +16,7 @@ import (
 	jsonv1 "github.com/go-json-experiment/json/v1"
 )
 
-// Reader encodes a value while it is read. The result is that of encoding/json's Encoder, without the newline at the
-// end.
+// Reader encodes a value while it is read, as encoding/json's Encoder does, without the newline at the end.
 type Reader struct {
 	ctx  context.Context
 	text bytes.Buffer

@@ -1,5 +1,4 @@
-// Package limits is the rate limiting of keys, organizations, and client addresses with wrong keys (docs/semantics.md
-// 2.6).
+// Package limits limits the rates of keys, organizations and addresses with wrong keys (docs/semantics.md 2.6).
 package limits
 
 import (

@@ -40,8 +40,7 @@ type Rates struct {
 	timeout time.Duration
 
 	mu sync.Mutex
-	// away is set while Redis is unavailable, so that only the first requests wait for it. The next probe is at
-	// probeAt.
+	// away is set while Redis is unavailable, so that only the first requests wait for it. probeAt is the next probe.
 	away    bool
 	probeAt time.Time
 }

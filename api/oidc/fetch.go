@@ -22,8 +22,7 @@ import (
 const (
 	// fetchTime bounds an attempt to fetch the discovery document and the keys.
 	fetchTime = 10 * time.Second
-	// minRSA is the minimum length of an RSA key for RS256, in bits. go-jose ignores keys of more than 4096 bits, which
-	// are slow.
+	// minRSA is the minimum length of an RSA key in bits. go-jose ignores keys of more than 4096 bits, which are slow.
 	minRSA = 2048
 )
 
@@ -39,8 +38,7 @@ func failureOf(err error) error {
 	return &evidence.Error{Code: evidence.Unavailable, Message: unreachableMessage, RetryAfter: attemptPause}
 }
 
-// fetch reads the discovery document and the keys of an issuer. It uses no request's context, as several requests share
-// it.
+// fetch reads the discovery document and the keys of an issuer, with a context of its own, as requests share it.
 func (i *issuers) fetch(name string) ([]jose.JSONWebKey, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), fetchTime)
 	defer cancel()
@@ -95,17 +93,12 @@ func parseKeys(body []byte) ([]jose.JSONWebKey, error) {
 	var keys []jose.JSONWebKey
 	for _, text := range set.Keys {
 		var key jose.JSONWebKey
-		if key.UnmarshalJSON(text) == nil && isUsable(key) {
+		if key.UnmarshalJSON(text) == nil && (key.Use == "" || key.Use == "sig") && algorithmOf(key) != "" {
 			// Without its certificates, which would take up memory.
 			keys = append(keys, jose.JSONWebKey{Key: key.Key, KeyID: key.KeyID, Algorithm: key.Algorithm})
 		}
 	}
 	return keys, nil
-}
-
-// isUsable reports whether a key is a public key for signatures with one of algorithms.
-func isUsable(key jose.JSONWebKey) bool {
-	return (key.Use == "" || key.Use == "sig") && algorithmOf(key) != ""
 }
 
 // algorithmOf returns the algorithm of a key, "" if there is none.

@@ -34,8 +34,7 @@ const (
 	// maxCached bounds the cache in bytes: about 10,000 issuers. An evicted issuer is fetched again when it is needed,
 	// even within attemptPause.
 	maxCached = 32 << 20
-	// keySize is the approximate memory of a key without its id, and issuerSize that of an issuer without its name and
-	// keys.
+	// keySize is the approximate memory of a key without its id, issuerSize that of an issuer without name and keys.
 	keySize, issuerSize = 1 << 10, 512
 
 	unreachableMessage = "The keys of the token's issuer cannot be fetched, please try again."

@@ -56,8 +56,7 @@ func NewAttempt() Attempt {
 	return Attempt{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier()}
 }
 
-// Address is the URL to which the browser is redirected. If the issuer cannot be reached, the error is
-// evidence.Unavailable.
+// Address is the URL to redirect the browser to. If the issuer cannot be reached, the error is evidence.Unavailable.
 func (l *Login) Address(ctx context.Context, a Attempt) (string, error) {
 	provider, err := l.discover(ctx)
 	if err != nil {
@@ -191,8 +190,7 @@ func (l *Login) discover(ctx context.Context) (*oidc.Provider, error) {
 	return l.read(ctx, documentAge)
 }
 
-// read returns the discovery document, not older than maxAge. After a failure it is not fetched again within
-// attemptPause.
+// read returns the discovery document, at most maxAge old. After a failure it waits attemptPause to fetch it again.
 func (l *Login) read(ctx context.Context, maxAge time.Duration) (*oidc.Provider, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -21,7 +21,14 @@ type Trial struct {
 // Try returns, for an administrator, whether a provider would accept a token. Unlike Verify, it returns the reason. A
 // refused token is no error; other errors are those of Verify.
 func (v *Verifier) Try(ctx context.Context, provider identity.IdentityProvider, token string) (Trial, error) {
-	verified, err := v.verifyFor(ctx, provider, token)
+	var verified verifiedToken
+	parsed, err := parseToken(token)
+	if err == nil && parsed.issuer != provider.Issuer {
+		err = refusal("the claim iss is not the issuer of the provider")
+	}
+	if err == nil {
+		verified, err = v.verifyToken(ctx, token, parsed)
+	}
 	if refused, ok := errors.AsType[refusal](err); ok {
 		return Trial{Reason: string(refused), Subject: verified.subject}, nil
 	}
@@ -37,15 +44,4 @@ func (v *Verifier) Try(ctx context.Context, provider identity.IdentityProvider, 
 		trial.Unmet = condition.Unmet(verified.claims)
 	}
 	return trial, nil
-}
-
-func (v *Verifier) verifyFor(ctx context.Context, provider identity.IdentityProvider, token string) (verifiedToken, error) {
-	parsed, err := parseToken(token)
-	if err == nil && parsed.issuer != provider.Issuer {
-		err = refusal("the claim iss is not the issuer of the provider")
-	}
-	if err != nil {
-		return verifiedToken{}, err
-	}
-	return v.verifyToken(ctx, token, parsed)
 }

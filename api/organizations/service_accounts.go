@@ -162,8 +162,7 @@ func (h *handlers) managedAccount(ctx context.Context, name string) (identity.Se
 	return account, nil
 }
 
-// updateServiceAccount changes the members of a service account that were sent. The new privilege must not exceed the
-// principal's role.
+// updateServiceAccount changes the members that were sent. The privilege must not exceed the principal's role.
 func (h *handlers) updateServiceAccount(ctx context.Context, _ *AccountPath, account identity.ServiceAccount, body *ServiceAccountPatchInput) (*server.Answer[ServiceAccount], error) {
 	org := server.Access(ctx)
 	if err := access.RequireRole(org, body.Privilege.Role); err != nil {

@@ -18,6 +18,12 @@ type subject struct {
 	href     string
 }
 
+// newSubject returns the subject of an assembly of an organization. key identifies it among those of its kind.
+func newSubject(org evidence.OrgAccess, of audit.Assembly, key ...string) *subject {
+	of.ID, of.Org, of.OrgName = audit.AssemblyID(of.Kind, org.OrgID, key...), org.OrgID, org.OrgName
+	return &subject{Assembly: of}
+}
+
 // ArtifactPath is the path of an operation on an artifact of a flow.
 type ArtifactPath struct {
 	resource.FlowPath
@@ -36,13 +42,9 @@ func (h *handlers) trailSubject(ctx context.Context, in *resource.TrailPath) (*s
 	if err != nil {
 		return nil, err
 	}
-	return &subject{
-		Assembly: audit.Assembly{
-			ID: audit.AssemblyID(audit.OfTrail, org.OrgID, trail.Key()), Org: org.OrgID, OrgName: org.OrgName,
-			Kind: audit.OfTrail, Flow: trail.Flow, Trail: trail.Name,
-		},
-		filename: in.Flow + "-" + trail.Name, href: h.Links.TrailSelf(org.OrgName, in.Flow, trail.Name),
-	}, nil
+	made := newSubject(org, audit.Assembly{Kind: audit.OfTrail, Flow: trail.Flow, Trail: trail.Name}, trail.Key())
+	made.filename, made.href = in.Flow+"-"+trail.Name, h.Links.TrailSelf(org.OrgName, in.Flow, trail.Name)
+	return made, nil
 }
 
 func (h *handlers) artifactSubject(ctx context.Context, in *ArtifactPath) (*subject, error) {
@@ -55,13 +57,9 @@ func (h *handlers) artifactSubject(ctx context.Context, in *ArtifactPath) (*subj
 	if err != nil {
 		return nil, resource.ArtifactNotFound(ctx, in.Flow, in.Fingerprint, err)
 	}
-	return &subject{
-		Assembly: audit.Assembly{
-			ID: audit.AssemblyID(audit.OfArtifact, org.OrgID, flow.ID, record.Fingerprint), Org: org.OrgID, OrgName: org.OrgName,
-			Kind: audit.OfArtifact, Flow: flow.ID, Fingerprint: record.Fingerprint,
-		},
-		filename: in.Flow + "-" + record.Fingerprint[:12], href: h.Links.ArtifactPackage(org.OrgName, in.Flow, record.Fingerprint),
-	}, nil
+	made := newSubject(org, audit.Assembly{Kind: audit.OfArtifact, Flow: flow.ID, Fingerprint: record.Fingerprint}, flow.ID, record.Fingerprint)
+	made.filename, made.href = in.Flow+"-"+record.Fingerprint[:12], h.Links.ArtifactPackage(org.OrgName, in.Flow, record.Fingerprint)
+	return made, nil
 }
 
 func (h *handlers) attestationSubject(ctx context.Context, in *resource.AttestationPath) (*subject, error) {
@@ -70,13 +68,10 @@ func (h *handlers) attestationSubject(ctx context.Context, in *resource.Attestat
 	if err != nil {
 		return nil, err
 	}
-	return &subject{
-		Assembly: audit.Assembly{
-			ID: audit.AssemblyID(audit.OfAttestation, org.OrgID, found.ID), Org: org.OrgID, OrgName: org.OrgName,
-			Kind: audit.OfAttestation, Flow: found.Flow, Trail: found.Trail, Attestation: found.ID,
-		},
-		filename: in.Flow + "-" + found.Trail + "-" + found.Name, href: h.Links.AttestationPackage(org.OrgName, in.Flow, found.Trail, found.ID),
-	}, nil
+	made := newSubject(org, audit.Assembly{Kind: audit.OfAttestation, Flow: found.Flow, Trail: found.Trail, Attestation: found.ID}, found.ID)
+	made.filename = in.Flow + "-" + found.Trail + "-" + found.Name
+	made.href = h.Links.AttestationPackage(org.OrgName, in.Flow, found.Trail, found.ID)
+	return made, nil
 }
 
 // BundlePath is the path of an operation on a bundle of an audit, with the sample in it.
@@ -106,11 +101,8 @@ func (h *handlers) bundleSubject(ctx context.Context, in *BundlePath) (*subject,
 	if draw.By != "" {
 		query.Set("by", in.By)
 	}
-	return &subject{
-		Assembly: audit.Assembly{
-			ID: audit.AssemblyID(audit.OfPeriod, org.OrgID, in.Audit, evidence.SHA256([]byte(query.Encode()))), Org: org.OrgID, OrgName: org.OrgName,
-			Kind: audit.OfPeriod, Period: in.Audit, Draw: &draw,
-		},
-		filename: in.Audit, href: h.Links.AuditSelf(org.OrgName, in.Audit) + "/bundle?" + query.Encode(),
-	}, nil
+	sample := evidence.SHA256([]byte(query.Encode()))
+	made := newSubject(org, audit.Assembly{Kind: audit.OfPeriod, Period: in.Audit, Draw: &draw}, in.Audit, sample)
+	made.filename, made.href = in.Audit, h.Links.AuditSelf(org.OrgName, in.Audit)+"/bundle?"+query.Encode()
+	return made, nil
 }

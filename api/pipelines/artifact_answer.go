@@ -217,8 +217,7 @@ type environmentRuns struct {
 	environment string // name
 	// archived is set if the environment is archived. Nothing runs in it.
 	archived bool
-	// index is the number of the environment's latest snapshot if the artifact runs, else of the one in which it
-	// exited.
+	// index is the environment's latest snapshot if the artifact runs, else the one in which it exited.
 	index   int64
 	running bool
 	// events are its starts and exits, oldest first.

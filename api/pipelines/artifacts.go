@@ -147,10 +147,7 @@ type getArtifactsOfCommitInput struct {
 // getArtifactsOfCommit lists the artifacts that were built from a commit, newest first.
 func (h *handlers) getArtifactsOfCommit(ctx context.Context, in *getArtifactsOfCommitInput, flowID string) (*server.Answer[jsonstream.List[ArtifactResponse]], error) {
 	records, err := h.Artifacts.OfCommit(ctx, server.Access(ctx).OrgID, flowID, in.Trail, strings.ToLower(in.Commit), maxArtifacts)
-	if err != nil {
-		return nil, resource.Unambiguous(err, in.Commit)
-	}
-	return server.Answered(server.PartsOf(h.BatchBytes, records, h.showArtifacts)), nil
+	return server.Answered(server.PartsOf(h.BatchBytes, records, h.showArtifacts)), resource.Unambiguous(err, in.Commit)
 }
 
 type getLatestCommitInput struct {
@@ -337,18 +334,10 @@ func (b *CreateArtifact) record() evidence.ArtifactRecord {
 	for _, sent := range b.CommitsList {
 		record.Commits = append(record.Commits, sent.Evidence().Redacted())
 	}
-	if record.Commit == nil {
-		record.Commit = findCommit(record.Commits, sha)
+	// Older clients send the commit only in the list (docs/semantics.md 5.1).
+	listed, ok := evidence.First(record.Commits, func(c evidence.GitCommit) bool { return strings.EqualFold(c.SHA1, sha) })
+	if ok && record.Commit == nil {
+		record.Commit = &listed
 	}
 	return record
-}
-
-// findCommit returns the commit of an artifact from the list that older clients send (docs/semantics.md 5.1), or nil.
-func findCommit(commits []evidence.GitCommit, sha string) *evidence.GitCommit {
-	for _, commit := range commits {
-		if strings.EqualFold(commit.SHA1, sha) {
-			return &commit
-		}
-	}
-	return nil
 }

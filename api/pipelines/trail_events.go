@@ -9,8 +9,7 @@ import (
 	"attestry/evidence"
 )
 
-// TrailEvent is an event of a trail (docs/semantics.md 4.4). Its members are a trailEventCommon, or a struct that
-// embeds one.
+// TrailEvent is an event of a trail (docs/semantics.md 4.4): a trailEventCommon, or a struct that embeds one.
 type TrailEvent struct{ members any }
 
 // trailEventCommon holds the members that the events of all types have.

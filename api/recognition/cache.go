@@ -65,8 +65,7 @@ func (c *Cache) Remember(environment string, hash BodyHash, digest string) {
 	c.reports.Put(environment, acceptedReport{hash, digest}, 1)
 }
 
-// Digest returns the digest of the last report of an environment, or false if its body has another hash or none is
-// cached.
+// Digest returns the digest of an environment's last report. It is false for another hash, and if none is cached.
 func (c *Cache) Digest(environment string, hash BodyHash) (digest string, ok bool) {
 	last, ok := c.reports.Get(environment)
 	if !ok || last.hash != hash {

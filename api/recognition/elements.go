@@ -5,8 +5,7 @@ import "bytes"
 // maxFrame bounds each part of a frame, in bytes: the names of members, the type, and some white space.
 const maxFrame = 256
 
-// frame is the raw report without its elements: up to and including the opening bracket of the array, and from the
-// closing bracket on.
+// frame is the raw report without its elements: up to the array's opening bracket, and from the closing one on.
 type frame struct{ before, after []byte }
 
 // eachElement calls visit with every element of the array `artifacts` of a report, and returns the frame around them.

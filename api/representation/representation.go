@@ -1,5 +1,4 @@
-// Package representation implements content negotiation, conditional requests and range requests of HTTP (RFC 9110,
-// sections 12 to 14).
+// Package representation is content negotiation, conditional and range requests of HTTP (RFC 9110, 12 to 14).
 package representation
 
 import (

@@ -37,7 +37,7 @@ type SampleQuery struct {
 func (q *SampleQuery) Draw() (period.Draw, error) {
 	draw := period.Draw{Seed: q.Seed, Size: q.Size, By: period.By(q.By)}
 	if q.Frequency != "" {
-		draw.Size = period.SizeFor(q.Frequency)
+		draw.Size = period.Sizes[q.Frequency]
 	}
 	if (q.Size == 0) == (q.Frequency == "") {
 		return draw, validation.Fault("query.size", "Exactly one of size and frequency is needed", strconv.Itoa(q.Size))

@@ -51,8 +51,7 @@ type Base struct {
 	BatchBytes int
 }
 
-// ResolveFlow resolves the flow by name, an archived one by the name that archiving gave it, or returns an
-// evidence.NotFound error.
+// ResolveFlow returns the id of the flow by name, of an archived one by its archive name, or evidence.NotFound.
 func (b *Base) ResolveFlow(ctx context.Context, name string) (id string, err error) {
 	ref, err := b.Flows.Resolve(ctx, server.Access(ctx).OrgID, name)
 	return ref.ID, FlowNotFound(ctx, name, err)

@@ -75,8 +75,7 @@ func NewPolicyViews(applied []policy.Applied) []PolicyView {
 	})
 }
 
-// Show shows how the policy evaluated an artifact of these flows. If not all rules fit in the list, those that fail
-// have precedence.
+// Show shows how the policy evaluated an artifact of these flows. Failing rules have precedence if not all fit.
 func (v *PolicyView) Show(evaluation policy.Evaluation, flows []policy.Flow, list *ReasonList) PolicyEvaluation {
 	shown := PolicyEvaluation{
 		PolicyVersion: v.Version, PolicyName: v.Name, Status: evidence.NonCompliant, RuleEvaluations: []RuleEvaluation{},
@@ -280,7 +279,9 @@ func explain(l links.Links, org evidence.OrgAccess, applied *policy.Applied, num
 		Links: map[string]string{"policy": l.PolicySelf(org.OrgName, applied.Name)},
 	}
 	if resolution.Flow != policy.NoFlow {
-		shown.addFlow(l, org, &facts.Flows[resolution.Flow])
+		flow := &facts.Flows[resolution.Flow]
+		shown.FlowName, shown.TrailName = &flow.Name, &flow.Trail
+		shown.Links["flow"], shown.Links["trail"] = l.Flow(org.OrgName, flow.Name), l.Trail(org.OrgName, flow.Name, flow.Trail)
 	}
 	if _, _, rule := applied.Policy.Rule(number); rule != nil && rule.ForControl != "" {
 		shown.Control = &rule.ForControl
@@ -291,11 +292,6 @@ func explain(l links.Links, org evidence.OrgAccess, applied *policy.Applied, num
 		shown.Links["attestation"] = l.Attestation(org.OrgName, found.Flow, found.Trail, found.ID)
 	}
 	return shown
-}
-
-func (e *Explanation) addFlow(l links.Links, org evidence.OrgAccess, flow *policy.Flow) {
-	e.FlowName, e.TrailName = &flow.Name, &flow.Trail
-	e.Links["flow"], e.Links["trail"] = l.Flow(org.OrgName, flow.Name), l.Trail(org.OrgName, flow.Name, flow.Trail)
 }
 
 const (

@@ -65,8 +65,7 @@ type Deps struct {
 	RequestTimeout time.Duration
 	// ShutdownTimeout bounds the requests in flight once the context of Serve has ended; 0 means 15 s.
 	ShutdownTimeout time.Duration
-	// MemoryBudget bounds the memory of the bodies and answers of all requests in flight, in bytes; 0 means
-	// memory.DefaultTotal.
+	// MemoryBudget bounds the bodies and answers of all requests in flight, in bytes; 0 means memory.DefaultTotal.
 	MemoryBudget int64
 }
 
@@ -105,10 +104,7 @@ func batchBytes(budget int64) int {
 
 // New returns a server of the routes of a table. It fails if the table or a setting is not valid.
 func New(deps Deps, table []Route) (*Server, error) {
-	addresses, err := links.New(deps.BaseURL)
-	if err != nil {
-		return nil, err
-	}
+	addresses := links.Links{Base: deps.BaseURL}
 	budget := memory.NewBudget(deps.budget())
 	shown, err := examples.All()
 	if err != nil {

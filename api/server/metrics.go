@@ -18,8 +18,19 @@ type metrics struct {
 }
 
 func newMetrics(registerer prometheus.Registerer, budget *memory.Budget) *metrics {
-	registerBudget(registerer, budget)
 	own := promauto.With(registerer)
+	own.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "attestry_memory_budget_bytes",
+		Help: "Memory that the bodies and answers of all requests under way may take up.",
+	}, func() float64 { return float64(budget.Total()) })
+	own.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "attestry_memory_reserved_bytes",
+		Help: "How much of the memory budget is reserved by requests under way.",
+	}, func() float64 { return float64(budget.InUse()) })
+	own.NewCounterFunc(prometheus.CounterOpts{
+		Name: "attestry_memory_refusals_total",
+		Help: "How often a request was refused for a lack of memory in the budget.",
+	}, func() float64 { return float64(budget.Refused()) })
 	return &metrics{
 		duration: own.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "attestry_http_request_duration_seconds",
@@ -35,22 +46,6 @@ func newMetrics(registerer prometheus.Registerer, budget *memory.Budget) *metric
 			Help: "Requests that were malformed or of an unknown method, by status. They are in no other metric.",
 		}, []string{"status"}),
 	}
-}
-
-func registerBudget(registerer prometheus.Registerer, budget *memory.Budget) {
-	own := promauto.With(registerer)
-	own.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "attestry_memory_budget_bytes",
-		Help: "Memory that the bodies and answers of all requests under way may take up.",
-	}, func() float64 { return float64(budget.Total()) })
-	own.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "attestry_memory_reserved_bytes",
-		Help: "How much of the memory budget is reserved by requests under way.",
-	}, func() float64 { return float64(budget.InUse()) })
-	own.NewCounterFunc(prometheus.CounterOpts{
-		Name: "attestry_memory_refusals_total",
-		Help: "How often a request was refused for a lack of memory in the budget.",
-	}, func() float64 { return float64(budget.Refused()) })
 }
 
 func (m *metrics) requestFinished(r *Request, status int, took time.Duration) {

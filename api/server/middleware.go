@@ -115,14 +115,11 @@ func newRequest(c *fiber.Ctx) *Request {
 
 // requestIDOf returns the client's request id, or a new one if the client's is unfit for logs or contains a key.
 func requestIDOf(ctx context.Context, sent string) string {
-	if validRequestID(sent) && redact.Text(ctx, sent) == sent {
+	unfit := strings.ContainsFunc(sent, func(char rune) bool { return char <= ' ' || char > '~' })
+	if sent != "" && len(sent) <= maxRequestID && !unfit && redact.Text(ctx, sent) == sent {
 		return sent
 	}
 	return evidence.NewID()
-}
-
-func validRequestID(id string) bool {
-	return id != "" && len(id) <= maxRequestID && !strings.ContainsFunc(id, func(char rune) bool { return char <= ' ' || char > '~' })
 }
 
 // protect sets the deadline of a request and turns a panic into an error.

@@ -25,8 +25,7 @@ const (
 	formBrokenMessage = "The form is malformed or breaks off"
 	// formOverhead bounds the rest of a form, apart from its data and files: headers, boundaries, unknown parts.
 	formOverhead = Mebibyte
-	// maxHeldInMemory bounds a file that is held in memory until the data of its form are read. Larger files are held
-	// in a temporary file.
+	// maxHeldInMemory bounds a file that is held in memory until the data are read; larger ones are held on disk.
 	maxHeldInMemory = 64 << 10
 	// maxSentFilename bounds the name of a file, in characters.
 	maxSentFilename = 1024
@@ -42,8 +41,7 @@ type FormFile struct {
 	io.Reader
 }
 
-// Form is a multipart body whose JSON part has been read. Its files may come before or after that part, in any order,
-// each at most once.
+// Form is a multipart body whose JSON part has been read. Its files may come before or after, in any order, once each.
 type Form[T any] struct {
 	Data   *T
 	memory *memory.Account
@@ -79,13 +77,10 @@ func (f *Form[T]) Files(take func(FormFile) error) error {
 			return repeatedData(part)
 		}
 		file, err := f.file(part)
+		if err == nil && file != nil {
+			err = take(*file)
+		}
 		if err != nil {
-			return err
-		}
-		if file == nil {
-			continue
-		}
-		if err := take(*file); err != nil {
 			return err
 		}
 	}

@@ -33,8 +33,7 @@ func Handle[I, O any](handler func(context.Context, *I) (*O, error)) Binder {
 	}
 }
 
-// WithBody makes an operation of a handler that takes a JSON body T. Findings of the body and the parameters are
-// answered together.
+// WithBody is Handle for handlers with a JSON body T. Findings of body and parameters are answered together.
 func WithBody[I, T, O any](handler func(context.Context, *I, *T) (*O, error)) Binder {
 	return WithSignedBody(func(context.Context, *I, []byte) error { return nil }, handler)
 }

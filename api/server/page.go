@@ -20,10 +20,13 @@ import (
 	"attestry/links"
 )
 
-// ServePage serves a page for people. The path has fiber's form, with parameters after colons, and is the route in logs
-// and metrics.
+// ServePage serves a page for people. Its path, with parameters after colons, is the route in logs and metrics.
 func (s *Server) ServePage(method, path string, serve ...fiber.Handler) {
-	headRouter{s.app}.Add(method, path, append([]fiber.Handler{nameRoute(path)}, serve...)...)
+	nameRoute := func(c *fiber.Ctx) error {
+		RequestOf(c.UserContext()).route = path
+		return c.Next()
+	}
+	headRouter{s.app}.Add(method, path, append([]fiber.Handler{nameRoute}, serve...)...)
 }
 
 // ServeOtherPages registers serve for GET requests that accept HTML, at paths outside /api/v2 that nothing else serves.
@@ -47,13 +50,6 @@ func (s *Server) serveOwn(path string, serve fiber.Handler) {
 		}
 		return serve(c)
 	})
-}
-
-func nameRoute(path string) fiber.Handler {
-	return func(c *fiber.Ctx) error {
-		RequestOf(c.UserContext()).route = path
-		return c.Next()
-	}
 }
 
 // ReadForm reads the form of a page, of at most limit bytes, into fiber's request. fiber itself would read and

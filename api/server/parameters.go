@@ -77,8 +77,7 @@ func normalize(v *validation.Validator, ctx huma.Context, parameters []*huma.Par
 	return c, nil
 }
 
-// normalizeQuery returns the values for huma: nil if the parameter is absent, not valid, or an empty text, which is
-// huma's zero value.
+// normalizeQuery returns the values for huma: nil if absent, not valid, or an empty text, which is huma's zero value.
 func normalizeQuery(v *validation.Validator, p *huma.Param, r *Request) []string {
 	sent, ok := r.query[p.Name]
 	if !ok {
@@ -88,7 +87,11 @@ func normalizeQuery(v *validation.Validator, p *huma.Param, r *Request) []string
 		return nil
 	}
 	if isList(p) {
-		return normalizeList(v, p, sent, r.findings)
+		items := evidence.Map(sent, func(text string) any { return text })
+		if _, ok := checkParameter(v, p, items, r.findings); !ok {
+			return nil
+		}
+		return evidence.Map(items, func(checked any) string { return fmt.Sprint(checked) })
 	}
 	// The last one counts when a parameter is repeated.
 	checked, ok := checkParameter(v, p, sent[len(sent)-1], r.findings)
@@ -105,14 +108,6 @@ func checkParameter(v *validation.Validator, p *huma.Param, value any, found val
 	checked = v.Check(p.Schema, value, p.In+"."+p.Name, own)
 	found.Merge(own)
 	return checked, len(own) == 0
-}
-
-func normalizeList(v *validation.Validator, p *huma.Param, sent []string, found validation.Findings) []string {
-	items := evidence.Map(sent, func(text string) any { return text })
-	if _, ok := checkParameter(v, p, items, found); !ok {
-		return nil
-	}
-	return evidence.Map(items, func(checked any) string { return fmt.Sprint(checked) })
 }
 
 // checkQueryText adds findings for query parameters that are not UTF-8, including unknown ones.

@@ -53,13 +53,18 @@ func Stream(ctx context.Context, d Download) (*StreamOutput, error) {
 	r := RequestOf(ctx)
 	switch representation.Precondition(r.header, d.tag()) {
 	case http.StatusNotModified:
-		return &StreamOutput{Body: d.notModified}, nil
+		return &StreamOutput{Body: func(ctx huma.Context) {
+			d.setContentHeaders(ctx)
+			ctx.SetStatus(http.StatusNotModified)
+		}}, nil
 	case http.StatusPreconditionFailed:
 		return nil, newProblem(http.StatusPreconditionFailed, preconditionMessage)
 	}
 	part, ok := representation.Part(r.method, r.header, d.Size, d.tag())
 	if !ok {
-		return nil, rangeNotSatisfiable(d.Size)
+		p := newProblem(http.StatusRequestedRangeNotSatisfiable, "The requested range lies outside the content")
+		p.headers.Set("Content-Range", fmt.Sprintf("bytes */%d", d.Size))
+		return nil, p
 	}
 	var err error
 	var content io.ReadCloser = http.NoBody
@@ -89,11 +94,6 @@ func (d *Download) tag() string {
 	return representation.Tag(d.SHA256)
 }
 
-func (d *Download) notModified(ctx huma.Context) {
-	d.setContentHeaders(ctx)
-	ctx.SetStatus(http.StatusNotModified)
-}
-
 func (d *Download) setContentHeaders(ctx huma.Context) {
 	if d.SHA256 != "" {
 		ctx.SetHeader("ETag", d.tag())
@@ -101,12 +101,6 @@ func (d *Download) setContentHeaders(ctx huma.Context) {
 	if d.Encoding != "" {
 		ctx.SetHeader("Content-Encoding", d.Encoding)
 	}
-}
-
-func rangeNotSatisfiable(size int64) error {
-	p := newProblem(http.StatusRequestedRangeNotSatisfiable, "The requested range lies outside the content")
-	p.headers.Set("Content-Range", fmt.Sprintf("bytes */%d", size))
-	return p
 }
 
 func send(ctx huma.Context, d Download, part representation.Span, content io.ReadCloser) {
@@ -153,8 +147,7 @@ func openPart(request context.Context, d Download, part representation.Span) (io
 	}{io.MultiReader(bytes.NewReader(beginning[:n]), rest), rest}, nil
 }
 
-// restOfAnswer is the rest of an answer whose beginning has been read. It is read after the request has ended, with
-// another context.
+// restOfAnswer is the rest of a begun answer. It is read after the request has ended, with another context.
 type restOfAnswer struct {
 	io.ReadCloser
 	ctx     context.Context // of the request
@@ -194,8 +187,7 @@ func (a *restOfAnswer) Close() error {
 	return a.ReadCloser.Close()
 }
 
-// readRate is the minimum rate at which a client must read a streamed answer. Otherwise clients that do not read could
-// hold the memory budget.
+// readRate is the minimum rate of reading a streamed answer. Clients that do not read could hold the memory budget.
 type readRate struct {
 	// grace is added to the time of the whole answer.
 	grace time.Duration

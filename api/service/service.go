@@ -28,8 +28,7 @@ import (
 	"attestry/tasks/reports"
 )
 
-// verdictGrace is how long requests may still wait for a verdict after the drain. A report without a verdict by then is
-// answered as accepted.
+// verdictGrace is how long requests wait for a verdict after the drain. Then their reports are answered as accepted.
 const verdictGrace = time.Second
 
 // subscriptionWait bounds the wait for Redis before the service serves. Subscribing usually takes a few milliseconds.
@@ -53,10 +52,7 @@ func New(p *process.Process) (*Service, error) {
 	dispatcher := tasks.NewDispatcher(p.Tasks, p.Log)
 	waiters := tasks.NewWaiters(p.Redis, p.Log)
 	evaluator := evaluation.New(p.Log)
-	links, err := links.New(string(settings.BaseURL))
-	if err != nil {
-		return nil, err
-	}
+	links := links.Links{Base: string(settings.BaseURL)}
 	key, err := settings.SigningKey()
 	if err != nil {
 		return nil, err
@@ -125,7 +121,10 @@ func (s *Service) Serve(ctx context.Context, listener net.Listener) error {
 		return nil
 	})
 	s.awaitSubscription(ctx)
-	err := s.serveHTTP(drained, listener)
+	listener, err := listenTLS(listener, s.settings, s.log)
+	if err == nil {
+		err = s.server.Serve(drained, listener)
+	}
 	stop()
 	err = errors.Join(err, loops.Wait())
 	s.evaluator.Close()
@@ -148,15 +147,6 @@ func waitAfter(ctx, background context.Context, delay time.Duration) bool {
 	case <-background.Done():
 		return false
 	}
-}
-
-// serveHTTP serves HTTP, or HTTPS if the settings have a certificate.
-func (s *Service) serveHTTP(ctx context.Context, listener net.Listener) error {
-	listener, err := listenTLS(listener, s.settings, s.log)
-	if err != nil {
-		return err
-	}
-	return s.server.Serve(ctx, listener)
 }
 
 // awaitSubscription waits for the subscription that wakes waiting reports, so that the first reports are woken. It

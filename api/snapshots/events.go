@@ -99,8 +99,7 @@ type listEventsAnswer struct {
 	Body []GetEnvironmentEventResponse
 }
 
-// listEvents lists the events of an environment, newest first. Unless filtered by repositories, all pages cost the
-// same.
+// listEvents lists the events of an environment, newest first. All pages cost the same, unless filtered by repository.
 func (h *handlers) listEvents(ctx context.Context, in *listEventsInput) (*listEventsAnswer, error) {
 	start, end, err := in.bounds(ctx, h.Clock())
 	if err != nil {

@@ -146,8 +146,7 @@ func StrictSize(body []byte) int64 {
 	return int64(len(body)) + 200*occurrences(body, "{") + 64*occurrences(body, ",") + 32*occurrences(body, "[")
 }
 
-// ParsedSize is the maximum memory of a body that is parsed and validated by its schema, in bytes, without the raw
-// body.
+// ParsedSize is StrictSize for a body that is parsed and validated by its schema.
 func ParsedSize(body []byte) int64 {
 	return 4*int64(len(body)) + 200*occurrences(body, "{") + 160*occurrences(body, ",") + 64*occurrences(body, "[")
 }

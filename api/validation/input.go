@@ -9,20 +9,26 @@ import (
 	"unicode/utf8"
 
 	"github.com/dustin/go-humanize/english"
+
+	"attestry/evidence"
 )
 
 // MaxShown is how many characters of an invalid value an answer shows.
 const MaxShown = 200
 
-// showInput formats a value as pydantic does: strings without quotes, values in lists and dictionaries as Python's
-// repr.
+// showInput formats a value as pydantic does: a string without quotes, other values as Python's repr.
 func showInput(value any) string {
 	if text, ok := value.(string); ok {
 		return Cut(text)
 	}
+	return Cut(repr(value))
+}
+
+// repr is Python's repr of a value, up to somewhat more than MaxShown characters.
+func repr(value any) string {
 	var b strings.Builder
 	writeRepr(&b, value)
-	return Cut(b.String())
+	return b.String()
 }
 
 // writeRepr writes Python's repr of value, and stops soon after MaxShown characters.
@@ -80,15 +86,7 @@ func writeAll(b *strings.Builder, brackets string, number int, write func(i int)
 }
 
 // ShowChoices lists the values of an enum: 'a', 'b' or 'c'.
-func ShowChoices(values []any) string {
-	shown := make([]string, len(values))
-	for i, value := range values {
-		var b strings.Builder
-		writeRepr(&b, value)
-		shown[i] = b.String()
-	}
-	return english.WordSeries(shown, "or")
-}
+func ShowChoices(values []any) string { return english.WordSeries(evidence.Map(values, repr), "or") }
 
 // Cut truncates text to MaxShown characters and makes it valid UTF-8.
 func Cut(text string) string {

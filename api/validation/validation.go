@@ -27,8 +27,7 @@ const (
 	TypeNull = "null"
 	// ChoicesText is the schema extension with the text for an enum's values in findings.
 	ChoicesText = "x-choices"
-	// PatternProperties is the schema extension with the schemas of members by a pattern of their names, a
-	// map[string]*huma.Schema.
+	// PatternProperties is the extension with the schemas of members by patterns of names: map[string]*huma.Schema.
 	PatternProperties = "patternProperties"
 )
 
@@ -104,8 +103,7 @@ func (v *Validator) Check(s *huma.Schema, value any, at string, found Findings) 
 	return value
 }
 
-// checkFree checks a value without a type in the schema. JSON numbers may exceed float64, but most clients could not
-// read them in answers.
+// checkFree checks a value without a type. Most clients could not read numbers beyond float64 in answers.
 func checkFree(value any, at string, found Findings) {
 	if !finite(value) {
 		found.Add(at, "Input should have finite numbers only", value)
@@ -429,8 +427,7 @@ func (v *Validator) checkMember(s *huma.Schema, name string, value any, at strin
 	return value
 }
 
-// checkKeyed checks a member of a map whose names must match a pattern. The location of a finding on the name ends with
-// `[key]`, as in pydantic.
+// checkKeyed checks a member of a map with a pattern of names. A finding on the name is at `[key]`, as in pydantic.
 func (v *Validator) checkKeyed(keyed map[string]*huma.Schema, name string, value any, at string, found Findings) any {
 	for pattern, values := range keyed {
 		before := len(found)

@@ -40,8 +40,7 @@ type artifactPage struct {
 	Unasked  []pipelines.ArtifactPlace
 	// MoreUnasked, MoreExited and MoreHistory are how many entries are left out.
 	MoreUnasked, MoreExited, MoreHistory int
-	// Superseded is set if an older record is shown. Unknown is set if the requested record was not found, so that the
-	// newest is shown.
+	// Superseded is set if an older record is shown, Unknown if the newest is shown because the requested is unknown.
 	Superseded, Unknown bool
 	// Logged is the entry of the report in the transparency log, nil if there is none.
 	Logged *request.Logged

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -82,16 +81,13 @@ func (a *attention) loadFailed(p *page, now float64) error {
 	query := url.Values{
 		"is_compliant": {"false"}, "from_timestamp": {strconv.FormatInt(int64(now-failedSpan.Seconds()), 10)}, "per_page": {strconv.Itoa(maxFailed + 1)},
 	}
-	return p.Read(request.Target("/attestations/%s", p.Org())+"?"+query.Encode(), func(content io.Reader) error {
-		decoder := jsonstream.NewDecoder(content)
-		return decoder.Object(map[string]any{"data": func() error {
-			var one attestation
-			err := decoder.Decode(&one)
+	return p.Read(request.Target("/attestations/%s", p.Org())+"?"+query.Encode(), func(decoder *jsonstream.Decoder) error {
+		return decoder.Object(map[string]any{"data": jsonstream.Elements(decoder, func(one attestation) error {
 			if a.MoreFailed = len(a.Failed) == maxFailed; !a.MoreFailed {
 				a.Failed = append(a.Failed, one.brief())
 			}
-			return err
-		}})
+			return nil
+		})})
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"net/url"
 	"slices"
@@ -107,8 +106,7 @@ func newSection(label, org, flow, trail string, entries []entry) section {
 	return section{Entries: shown, More: more, Org: org, Flow: flow, Trail: trail, Label: label}
 }
 
-// markEntries sets Asked and Anchor of the entries of a page. It reports whether the selected attestation is among
-// them.
+// markEntries sets Asked and Anchor of a page's entries. It reports whether the selected attestation is among them.
 func markEntries(selected string, sections ...*section) bool {
 	seen := map[string]bool{}
 	for _, section := range sections {
@@ -152,13 +150,8 @@ func (p *page) loadDetails(org, selected string, facts []string, sections ...*se
 		return nil, entries, err
 	}
 	var found *attestation
-	err = p.Read(request.Target("/attestations/%s", org)+"?"+query.Encode(), func(content io.Reader) error {
-		decoder := jsonstream.NewDecoder(content)
-		return decoder.Object(map[string]any{"data": func() error {
-			var answer json.RawMessage
-			if err := decoder.Decode(&answer); err != nil {
-				return err
-			}
+	err = p.Read(request.Target("/attestations/%s", org)+"?"+query.Encode(), func(decoder *jsonstream.Decoder) error {
+		return decoder.Object(map[string]any{"data": jsonstream.Elements(decoder, func(answer json.RawMessage) error {
 			var one attestation
 			if err := json.Unmarshal(answer, &one); err != nil {
 				return err
@@ -175,7 +168,7 @@ func (p *page) loadDetails(org, selected string, facts []string, sections ...*se
 				entry.Details = row
 			}
 			return nil
-		}})
+		})})
 	})
 	return found, entries, err
 }

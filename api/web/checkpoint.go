@@ -2,9 +2,11 @@ package web
 
 import (
 	"io"
+	"net/http"
 	"strings"
 
 	"attestry/api/proofs"
+	"attestry/api/server"
 	"attestry/api/web/request"
 )
 
@@ -28,7 +30,8 @@ func (s *Site) showLog(p *page) error {
 	p.APIPath = request.Target("/log/%s", shown.Org)
 	var err error
 	if shown.Exists, err = p.GetIfThere(p.APIPath, &shown); err == nil && shown.Exists {
-		err = p.Read(p.APIPath+"/checkpoint", shown.read)
+		checkpoint := server.PageQuery{Method: http.MethodGet, Target: p.APIPath + "/checkpoint"}
+		err = p.Ask(checkpoint, func(answer *server.PageAnswer) error { return shown.read(answer.Body()) })
 	}
 	if err != nil {
 		return err

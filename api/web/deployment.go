@@ -89,8 +89,7 @@ func (s *Site) showDeployments(p *page) error {
 	return p.Render("deployments", "Deployments", &shown)
 }
 
-// deploymentsBetween is the target for the newest deployments between two times, to one environment if the query has
-// one.
+// deploymentsBetween is the target for the newest deployments between two times, to the environment of the query.
 func (p *page) deploymentsBetween(from, to float64, perPage int) string {
 	query := url.Values{"start_ts": {formatSeconds(from)}, "end_ts": {formatSeconds(to)}, "per_page": {strconv.Itoa(perPage)}}
 	if environment := p.C.Query("environment"); environment != "" {

@@ -52,8 +52,7 @@ func (s *Site) showDiff(p *page) error {
 	return p.Render("diff", "What changed in "+shown.Environment.Name, shown)
 }
 
-// findEnvironment reads the environment in the path. If it was renamed, it redirects to the new name, and moved is
-// true.
+// findEnvironment reads the environment in the path. If it was renamed, it redirects to the new name: moved is true.
 func (p *page) findEnvironment(into *environment) (moved bool, err error) {
 	name := p.Parameter("environment")
 	if err := p.Get(request.Target("/environments/%s/%s", p.Org(), name), into); err != nil || into.Name == name {

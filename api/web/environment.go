@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"net/url"
 	"strconv"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"attestry/api/admission"
+	"attestry/api/jsonstream"
 	"attestry/api/resource"
 	"attestry/api/snapshots"
 	"attestry/api/web/chart"
@@ -78,7 +78,7 @@ func (e *environmentPage) load(p *page) error {
 		return nil
 	}
 	read := &snapshot.Snapshot{}
-	if err := p.Read(p.APIPath, func(content io.Reader) error { return read.Decode(content, e.Org, &e.Filter) }); err != nil {
+	if err := p.Read(p.APIPath, func(decoder *jsonstream.Decoder) error { return read.Decode(decoder, e.Org, &e.Filter) }); err != nil {
 		return err
 	}
 	e.Snapshot = read

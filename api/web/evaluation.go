@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"encoding/json"
-	"io"
 	"mime/multipart"
 	"net/http"
 	"slices"
@@ -85,7 +84,9 @@ func (s *Site) evaluatePolicy(p *page) error {
 		return err
 	}
 	shown.Result = &evaluation{}
-	err = p.Ask(query, func(answer *server.PageAnswer) error { return shown.Result.decode(answer.Body()) })
+	err = p.Ask(query, func(answer *server.PageAnswer) error {
+		return shown.Result.decode(jsonstream.NewDecoder(answer.Body()))
+	})
 	if refused, ok := p.PassOn(err); ok {
 		shown.Result, shown.Failed, shown.Details, err = nil, refused.Message, refused.Details(), nil
 	}
@@ -124,24 +125,17 @@ func evaluationQuery(shown *evaluationPage, file *multipart.FileHeader) (server.
 }
 
 // decode reads the result, and keeps only what a page shows.
-func (e *evaluation) decode(content io.Reader) error {
-	decoder := jsonstream.NewDecoder(content)
+func (e *evaluation) decode(decoder *jsonstream.Decoder) error {
 	var leftOut map[string]int
 	e.Changes = map[string]int{}
-	err := decoder.Object(map[string]any{
-		"artifacts": func() error { return e.decodeArtifact(decoder) }, "artifacts_left_out": &leftOut,
-	})
+	err := decoder.Object(map[string]any{"artifacts": jsonstream.Elements(decoder, e.add), "artifacts_left_out": &leftOut})
 	for change, number := range leftOut {
 		e.Changes[change] += number
 	}
 	return err
 }
 
-func (e *evaluation) decodeArtifact(decoder *jsonstream.Decoder) error {
-	var one governance.EvaluatedArtifact
-	if err := decoder.Decode(&one); err != nil {
-		return err
-	}
+func (e *evaluation) add(one governance.EvaluatedArtifact) error {
 	e.Changes[one.Change]++
 	if one.Then && one.Change == "unchanged" {
 		return nil

@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"attestry/api/jsonstream"
 )
 
 const evaluatePath = "/acme/policies/p1/evaluate"
@@ -122,8 +124,8 @@ func TestDryRunNeedsAFile(t *testing.T) {
 
 func TestEvaluationCountsArtifactsThatTheAnswerOmits(t *testing.T) {
 	var e evaluation
-	err := e.decode(strings.NewReader(`{"artifacts": [{"name": "a", "change": "became-non-compliant", "explanation": [{"text": "x"}], "explanation_left_out": 7}],
-		"artifacts_left_out": {"became-non-compliant": 3, "became-compliant": 2, "unchanged": 1}}`))
+	err := e.decode(jsonstream.NewDecoder(strings.NewReader(`{"artifacts": [{"name": "a", "change": "became-non-compliant", "explanation": [{"text": "x"}], "explanation_left_out": 7}],
+		"artifacts_left_out": {"became-non-compliant": 3, "became-compliant": 2, "unchanged": 1}}`)))
 	if err != nil || e.Changes["became-non-compliant"] != 4 || e.Changes["became-compliant"] != 2 || e.Changes["unchanged"] != 1 || len(e.Shown) != 1 || e.Shown[0].LeftOut != 7 {
 		t.Errorf("got %+v %v", e, err)
 	}

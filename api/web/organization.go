@@ -11,8 +11,7 @@ import (
 	"attestry/evidence"
 )
 
-// silentAfter is the time without a report after which an environment is shown as silent. Reporters report every
-// minute.
+// silentAfter is how long an environment may send no report until it is shown as silent. Reporters report every minute.
 const silentAfter = 15 * time.Minute
 
 type environment struct {

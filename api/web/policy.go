@@ -1,7 +1,6 @@
 package web
 
 import (
-	"io"
 	"slices"
 	"strconv"
 
@@ -60,8 +59,7 @@ type policiesPage struct {
 func (s *Site) showPolicies(p *page) error {
 	p.APIPath = request.Target("/policies/%s", p.Org())
 	var found []storedPolicy
-	err := p.Read(p.APIPath, func(content io.Reader) error {
-		decoder := jsonstream.NewDecoder(content)
+	err := p.Read(p.APIPath, func(decoder *jsonstream.Decoder) error {
 		return decoder.EachElement(func() error {
 			var one storedPolicy
 			err := one.decode(decoder)
@@ -129,7 +127,7 @@ func (p *page) getPolicy(into *storedPolicy, name string, wanted ...int) error {
 		into.wanted[number] = nil
 	}
 	p.APIPath = request.Target("/policies/%s/%s", p.Org(), name)
-	return p.Read(p.APIPath, func(content io.Reader) error { return into.decode(jsonstream.NewDecoder(content)) })
+	return p.Read(p.APIPath, into.decode)
 }
 
 // arrange selects and truncates what the page shows.
@@ -157,18 +155,14 @@ func (s *policyPage) arrange(p *page) {
 func (s *storedPolicy) decode(decoder *jsonstream.Decoder) error {
 	err := decoder.Object(map[string]any{
 		"name": &s.Name, "description": &s.Description, "last_modified_at": &s.ModifiedAt, "consuming_envs": &s.Environments,
-		"events": &s.Events, "versions": func() error { return s.decodeVersion(decoder) },
+		"events": &s.Events, "versions": jsonstream.Elements(decoder, s.addVersion),
 	})
 	slices.Reverse(s.Versions)
 	slices.Reverse(s.Events)
 	return err
 }
 
-func (s *storedPolicy) decodeVersion(decoder *jsonstream.Decoder) error {
-	var one policyVersion
-	if err := decoder.Decode(&one); err != nil {
-		return err
-	}
+func (s *storedPolicy) addVersion(one policyVersion) error {
 	s.Newest, s.newest = one.Version, one
 	if _, ok := s.wanted[one.Version]; ok {
 		s.wanted[one.Version] = new(one)

@@ -2,7 +2,6 @@ package web
 
 import (
 	"cmp"
-	"io"
 	"math"
 	"net/http"
 	"net/url"
@@ -137,19 +136,17 @@ func (t *timelinePage) load(p *page) error {
 }
 
 // decode reads the snapshot at the beginning of the axis.
-func (t *timelinePage) decode(content io.Reader) error {
-	decoder := jsonstream.NewDecoder(content)
-	return decoder.Object(map[string]any{"artifacts": func() error {
-		var one snapshot.Artifact
-		if err := decoder.Decode(&one); err != nil || one.Exited() {
-			return err
+func (t *timelinePage) decode(decoder *jsonstream.Decoder) error {
+	return decoder.Object(map[string]any{"artifacts": jsonstream.Elements(decoder, func(one snapshot.Artifact) error {
+		if one.Exited() {
+			return nil
 		}
 		flows := append(one.Flows, snapshot.ArtifactFlow{}) // the zero one means no flow
 		if ran := t.artifact(one.Name, one.Fingerprint, flows[0].Name); ran != nil {
 			ran.Runs = []snapshots.GetSnapshotListItem{{From: t.Known, To: t.Until, State: one.Compliant}}
 		}
 		return nil
-	}})
+	})})
 }
 
 // artifact returns or adds the artifact of a fingerprint, nil if it is left out.

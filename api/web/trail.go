@@ -101,8 +101,7 @@ type trailPage struct {
 	// Wrong are the first of WrongTotal reasons why the trail is not compliant.
 	Wrong      []wrong
 	WrongTotal int
-	// Asked is the attestation with the id AskedID of the query, nil if the trail does not have it. Listed is set if it
-	// has a row in a table.
+	// Asked is the trail's attestation with the id AskedID of the query, or nil. Listed is set if a table has it.
 	Asked   *attestation
 	AskedID string
 	Listed  bool

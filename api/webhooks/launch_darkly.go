@@ -6,9 +6,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
+	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/api/validation"
 	"attestry/app/recording"
@@ -98,8 +98,7 @@ func (in *LaunchDarklyWebhookInput) target() (flows []string, trail string, err 
 			key = cmp.Or(key, parts["flag"])
 		}
 	}
-	slices.Sort(flows)
-	flows = slices.Compact(flows)
+	flows = resource.SortUnique(flows)
 	trail = cmp.Or(nameFrom(in.Name), nameFrom(key))
 	if len(flows) == 0 {
 		return nil, trail, nil

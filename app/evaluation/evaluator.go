@@ -50,7 +50,6 @@ type request struct {
 	Payload json.RawMessage
 }
 
-// answer is the answer of a child process.
 type answer struct {
 	Verdict attestation.Verdict
 	// Invalid holds the findings of an Invalid error, by location.

@@ -14,8 +14,8 @@ import (
 	"attestry/storage"
 )
 
-// change has the current facts about an artifact and the trail that built it.
-type change struct {
+// artifactFacts are the current facts about an artifact and the trail that built it.
+type artifactFacts struct {
 	flow, author string
 	// entries are the attestations of both.
 	entries []evidence.Entry
@@ -24,22 +24,22 @@ type change struct {
 	incidents []period.Incident
 }
 
-// changes caches the changes of deployed artifacts, which may be deployed many times.
-type changes struct {
-	known map[states.Query]*change
+// factsCache has the facts about deployed artifacts, which may be deployed many times.
+type factsCache struct {
+	known map[states.Query]*artifactFacts
 	// entries is the number of all their entries.
 	entries int
 }
 
-func newChanges() *changes { return &changes{known: map[states.Query]*change{}} }
+func newFactsCache() *factsCache { return &factsCache{known: map[states.Query]*artifactFacts{}} }
 
-// maxEntries is how many entries of changes are kept between pages: some 16 MiB.
+// maxEntries is how many entries of artifacts are cached between pages: some 16 MiB.
 const maxEntries = 50_000
 
-// addChanges adds the flows, approvals and incidents of the deployed artifacts to rows.
-func (r *Reader) addChanges(ctx context.Context, org string, deployments []snapshot.Deployment, rows []Row, found *changes) error {
+// addFacts adds the flows, approvals and incidents of the deployed artifacts to rows.
+func (r *Reader) addFacts(ctx context.Context, org string, deployments []snapshot.Deployment, rows []Row, found *factsCache) error {
 	if found.entries > maxEntries {
-		*found = *newChanges()
+		*found = *newFactsCache()
 	}
 	queries := map[states.Query][]int{} // with their rows
 	for i := range deployments {
@@ -49,7 +49,7 @@ func (r *Reader) addChanges(ctx context.Context, org string, deployments []snaps
 		}
 	}
 	unknown := slices.DeleteFunc(slices.Collect(maps.Keys(queries)), func(query states.Query) bool { return found.known[query] != nil })
-	if err := r.readChanges(ctx, org, unknown, found); err != nil {
+	if err := r.readFacts(ctx, org, unknown, found); err != nil {
 		return err
 	}
 	for query, of := range queries {
@@ -60,8 +60,8 @@ func (r *Reader) addChanges(ctx context.Context, org string, deployments []snaps
 	return nil
 }
 
-// readChanges adds the changes of queries to found.
-func (r *Reader) readChanges(ctx context.Context, org string, queries []states.Query, found *changes) error {
+// readFacts adds the facts of queries to found.
+func (r *Reader) readFacts(ctx context.Context, org string, queries []states.Query, found *factsCache) error {
 	evaluated, err := r.store.States.Details(ctx, org, queries)
 	if err != nil {
 		return err
@@ -70,10 +70,10 @@ func (r *Reader) readChanges(ctx context.Context, org string, queries []states.Q
 	if err != nil {
 		return err
 	}
-	unread := map[string][]*change{} // by the ids of attestations that have to be read
+	unread := map[string][]*artifactFacts{} // by the ids of attestations that have to be read
 	for n, query := range queries {
 		state := &evaluated[n]
-		one := &change{
+		one := &artifactFacts{
 			flow: named[state.Trail.Flow].Name, author: state.Trail.Author(), approvers: map[string][]string{},
 			entries: slices.Concat(state.Trail.Entries, state.Slot.Bound(state.Artifact)),
 		}
@@ -105,25 +105,25 @@ func approversOf(entry *evidence.Entry) (names []string) {
 }
 
 // add adds the incident or the approvers of an attestation, which its entries do not have.
-func (c *change) add(a *evidence.Attestation) {
+func (f *artifactFacts) add(a *evidence.Attestation) {
 	if a.Type == period.IncidentType {
-		c.incidents = append(c.incidents, period.IncidentOf(a))
+		f.incidents = append(f.incidents, period.IncidentOf(a))
 		return
 	}
 	involved := evidence.Entry{Involved: attestation.Involved(a, "")}
-	for i := range c.entries {
-		if entry := &c.entries[i]; entry.Original() == a.ID {
-			c.approvers[entry.ID] = approversOf(&involved)
+	for i := range f.entries {
+		if entry := &f.entries[i]; entry.Original() == a.ID {
+			f.approvers[entry.ID] = approversOf(&involved)
 		}
 	}
 }
 
-// add adds a change to the row of one of its deployments.
-func (r *Row) add(c *change) {
-	approval, entry := period.ApprovalOf(c.author, c.entries, r.DeployedAt)
-	r.Flow, r.Approval, r.entries, r.incidents = c.flow, approval, c.entries, c.incidents
-	r.Author = cmp.Or(r.Author, c.author)
+// add adds the facts about its artifact to a row.
+func (r *Row) add(f *artifactFacts) {
+	approval, entry := period.ApprovalOf(f.author, f.entries, r.DeployedAt)
+	r.Flow, r.Approval, r.entries, r.incidents = f.flow, approval, f.entries, f.incidents
+	r.Author = cmp.Or(r.Author, f.author)
 	if entry != nil {
-		r.ApprovalLack, r.Approvers = entry.Unapproved, append(r.Approvers, c.approvers[entry.ID]...)
+		r.ApprovalLack, r.Approvers = entry.Unapproved, append(r.Approvers, f.approvers[entry.ID]...)
 	}
 }

@@ -36,7 +36,6 @@ type moment struct {
 	facts, snapshots float64
 }
 
-// daySum is the sum of a day.
 type daySum struct {
 	totals Totals
 	// trails are hashes of the keys of the trails on which it depends.
@@ -202,7 +201,7 @@ func (r *Reader) count(ctx context.Context, org, environment string, from, to fl
 	if from >= to {
 		return nil
 	}
-	part, found := &period.Period{Org: org, Environments: []string{environment}, From: from, To: to}, newChanges()
+	part, found := &period.Period{Org: org, Environments: []string{environment}, From: from, To: to}, newFactsCache()
 	add := func(row *Row) {
 		sum := into.of(dayOf(row.DeployedAt))
 		r.add(&sum.totals, row)

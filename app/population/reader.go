@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// glassSpan is the maximum time from a break-glass admission to a deployment that it counts for, in seconds.
-	glassSpan = secondsPerDay
+	// breakGlassWindow is the maximum time from a break-glass admission to a deployment that it counts for, in seconds.
+	breakGlassWindow = secondsPerDay
 	// attestationBytes bounds the attestations that are read at a time.
 	attestationBytes = 4 << 20
 )
@@ -43,7 +43,7 @@ func NewReader(store *app.Store, pageBytes int) *Reader {
 func (r *Reader) add(totals *Totals, row *Row) {
 	totals.Add(row)
 	if r.Digests {
-		totals.addSum(row.sum())
+		totals.addSum(row.digest())
 	}
 }
 
@@ -71,7 +71,7 @@ func each[T any](ctx context.Context, r *Reader, yield func(*T), read func(after
 }
 
 // walk returns the rows of a page of deployments after a cursor, and the next cursor.
-func (r *Reader) walk(ctx context.Context, p *period.Period, after string, found *changes) ([]Row, string, error) {
+func (r *Reader) walk(ctx context.Context, p *period.Period, after string, found *factsCache) ([]Row, string, error) {
 	deployments, next, err := r.store.Deployments.Walk(ctx, Query(p), after, r.pageBytes)
 	if err != nil {
 		return nil, "", err
@@ -107,16 +107,16 @@ func (r *Reader) Checkpoints(ctx context.Context, p *period.Period, now float64)
 
 // Describe makes the rows of deployments of an organization, by its id, in their order.
 func (r *Reader) Describe(ctx context.Context, org string, deployments []snapshot.Deployment) ([]Row, error) {
-	return r.describe(ctx, org, deployments, newChanges())
+	return r.describe(ctx, org, deployments, newFactsCache())
 }
 
-// describe is Describe with a cache of changes.
-func (r *Reader) describe(ctx context.Context, org string, deployments []snapshot.Deployment, found *changes) ([]Row, error) {
+// describe is Describe with a cache of facts.
+func (r *Reader) describe(ctx context.Context, org string, deployments []snapshot.Deployment, found *factsCache) ([]Row, error) {
 	rows := evidence.Map(deployments, func(one snapshot.Deployment) Row { return newRow(&one) })
 	// Run these at once: each sets different members of the rows.
 	var reads goroutine.Group
 	reads.Go(func() error { return r.addEnvironments(ctx, org, deployments, rows) })
-	reads.Go(func() error { return r.addChanges(ctx, org, deployments, rows, found) })
+	reads.Go(func() error { return r.addFacts(ctx, org, deployments, rows, found) })
 	reads.Go(func() error { return r.addBreakGlass(ctx, deployments, rows) })
 	err := reads.Wait()
 	for i := range rows {
@@ -145,17 +145,10 @@ func environmentsOf(deployments []snapshot.Deployment) []string {
 
 // eachAttestation calls yield for the attestations of some ids.
 func (r *Reader) eachAttestation(ctx context.Context, ids []string, yield func(*evidence.Attestation)) error {
-	found := r.store.Attestations.OfIDs(ids)
-	for found.More() {
-		some, err := found.Next(ctx, attestationBytes)
-		if err != nil {
-			return err
-		}
-		for i := range some {
-			yield(&some[i])
-		}
-	}
-	return nil
+	return r.store.Attestations.OfIDs(ids).Each(ctx, attestationBytes, func(a *evidence.Attestation) error {
+		yield(a)
+		return nil
+	})
 }
 
 // addBreakGlass adds to rows whether the cluster admitted them against the verdict, and the workload's reason.
@@ -170,10 +163,10 @@ func (r *Reader) addBreakGlass(ctx context.Context, deployments []snapshot.Deplo
 		started[key] = append(started[key], i)
 		first, last = min(first, rows[i].DeployedAt), max(last, rows[i].DeployedAt)
 	}
-	return r.store.Admissions.BrokenGlass(ctx, environmentsOf(deployments), first-glassSpan, last, func(record *admission.Record) error {
+	return r.store.Admissions.BrokenGlass(ctx, environmentsOf(deployments), first-breakGlassWindow, last, func(record *admission.Record) error {
 		for _, refusal := range record.Refusals {
 			for _, i := range started[[2]string{record.Environment, refusal.Fingerprint}] {
-				if since := rows[i].DeployedAt - record.FirstAt; since >= 0 && since <= glassSpan {
+				if since := rows[i].DeployedAt - record.FirstAt; since >= 0 && since <= breakGlassWindow {
 					rows[i].BrokeGlass, rows[i].GlassReason = true, record.Reason
 				}
 			}

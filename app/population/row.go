@@ -102,9 +102,9 @@ func newRow(d *snapshot.Deployment) Row {
 
 func changeOf(environment, fingerprint string) string { return environment + "/" + fingerprint }
 
-// sum is the SHA-256 of the row as CSV and of the ids of its attestations. It leaves out the names of the environment
+// digest is the SHA-256 of the row as CSV and of the ids of its attestations. It leaves out the names of the environment
 // and of the flow, which can change.
-func (r Row) sum() [sha256.Size]byte {
+func (r Row) digest() [sha256.Size]byte {
 	r.Environment, r.Flow = "", ""
 	ids := evidence.Map(r.entries, func(entry evidence.Entry) string { return entry.ID })
 	return sha256.Sum256([]byte(strings.Join(append(r.line(), ids...), "\x00")))

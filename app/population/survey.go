@@ -13,7 +13,7 @@ type Survey struct {
 	period      *period.Period
 	totals      Totals
 	assessments []Assessment
-	changes     *changes
+	facts       *factsCache
 	// ofRows and ofLog are the measures of rows and of the log. decided means that a measure is about decisions.
 	ofRows, ofLog []*Measure
 	decided       bool
@@ -21,7 +21,7 @@ type Survey struct {
 
 // NewSurvey begins to survey a period by frameworks.
 func (r *Reader) NewSurvey(p *period.Period, frameworks ...framework.Framework) *Survey {
-	s := &Survey{reader: r, period: p, totals: NewTotals(), changes: newChanges(), assessments: make([]Assessment, len(frameworks))}
+	s := &Survey{reader: r, period: p, totals: NewTotals(), facts: newFactsCache(), assessments: make([]Assessment, len(frameworks))}
 	for i := range frameworks {
 		s.assessments[i] = newAssessment(&frameworks[i])
 		s.decided = s.decided || len(frameworks[i].Controls()) > 0
@@ -41,7 +41,7 @@ func (r *Reader) NewSurvey(p *period.Period, frameworks ...framework.Framework) 
 // Walk surveys the page of deployments after a cursor, "" for the first page. It returns the next cursor, "" after the
 // last page. The number of commands does not depend on the number of deployments.
 func (s *Survey) Walk(ctx context.Context, after string) ([]Row, string, error) {
-	rows, next, err := s.reader.walk(ctx, s.period, after, s.changes)
+	rows, next, err := s.reader.walk(ctx, s.period, after, s.facts)
 	if err == nil && s.decided {
 		err = s.reader.addControls(ctx, rows)
 	}

@@ -99,7 +99,6 @@ func (t *Totals) addEvent(event *snapshot.Event) {
 	}
 }
 
-// merge adds the counts of other.
 func (t *Totals) merge(other *Totals) {
 	t.Deployments += other.Deployments
 	t.addSum(other.rows)

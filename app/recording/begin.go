@@ -14,8 +14,8 @@ import (
 	"attestry/storage/pipelines"
 )
 
-// begin is a trail that is to be begun.
-type begin struct {
+// newTrail is a trail that is to be begun.
+type newTrail struct {
 	scope  Scope
 	change evidence.TrailChange
 	repo   *evidence.Repo
@@ -23,10 +23,10 @@ type begin struct {
 	err    error
 }
 
-// begin begins a trail of the flow of that id, or returns storage.ErrExists. The trail gets a later time than all
+// beginTrail begins a trail of the flow of that id, or returns storage.ErrExists. The trail gets a later time than all
 // trails of the flow. Trails of one flow that are begun at the same time in this process are written together.
-func (r *Recorder) begin(ctx context.Context, scope Scope, flow string, change evidence.TrailChange, repo *evidence.Repo) error {
-	mine := &begin{scope: scope, change: change, repo: repo}
+func (r *Recorder) beginTrail(ctx context.Context, scope Scope, flow string, change evidence.TrailChange, repo *evidence.Repo) error {
+	mine := &newTrail{scope: scope, change: change, repo: repo}
 	if err := r.begins.Do(ctx, flow, mine); err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (r *Recorder) begin(ctx context.Context, scope Scope, flow string, change e
 }
 
 // beginAll begins the trails of a flow, as many with one batch as possible.
-func (r *Recorder) beginAll(ctx context.Context, flow string, begins []*begin) {
+func (r *Recorder) beginAll(ctx context.Context, flow string, begins []*newTrail) {
 	for some := range slices.Chunk(begins, maxCombined) {
 		err := r.beginSome(ctx, flow, some)
 		for _, one := range some {
@@ -44,7 +44,7 @@ func (r *Recorder) beginAll(ctx context.Context, flow string, begins []*begin) {
 }
 
 // beginSome begins trails of a flow. Its error applies to all trails that have no error yet.
-func (r *Recorder) beginSome(ctx context.Context, flow string, begins []*begin) error {
+func (r *Recorder) beginSome(ctx context.Context, flow string, begins []*newTrail) error {
 	found, err := r.Flows.GetMany(ctx, []string{flow})
 	if err != nil {
 		return err
@@ -74,9 +74,9 @@ func (r *Recorder) beginSome(ctx context.Context, flow string, begins []*begin) 
 // prepare makes the trails, and returns those that can be inserted. If one name is begun several
 // times, all but the first get the error storage.ErrExists. A panic becomes the error of its trail
 // alone. latest is the time of the flow's latest trail in Unix seconds.
-func (r *Recorder) prepare(ctx context.Context, flow *evidence.Flow, latest float64, begins []*begin) ([]*begin, error) {
+func (r *Recorder) prepare(ctx context.Context, flow *evidence.Flow, latest float64, begins []*newTrail) ([]*newTrail, error) {
 	names := map[string]bool{}
-	var begun []*begin
+	var begun []*newTrail
 	for _, one := range begins {
 		if names[one.scope.Trail] {
 			one.err = storage.ErrExists
@@ -97,7 +97,7 @@ func (r *Recorder) prepare(ctx context.Context, flow *evidence.Flow, latest floa
 	return begun, nil
 }
 
-func (r *Recorder) prepareOne(ctx context.Context, flow *evidence.Flow, latest float64, one *begin) error {
+func (r *Recorder) prepareOne(ctx context.Context, flow *evidence.Flow, latest float64, one *newTrail) error {
 	scope := one.scope
 	at, err := r.timeAfter(ctx, scope.Org, latest, scope.At)
 	if err != nil {
@@ -121,7 +121,7 @@ func (r *Recorder) prepareOne(ctx context.Context, flow *evidence.Flow, latest f
 
 // insertTogether inserts trails, counts them and adds their events with one batch. If only the beginning of the batch
 // is stored, the trails still have Uncounted and Pending, and their next reader completes the rest.
-func (r *Recorder) insertTogether(ctx context.Context, begins []*begin, tally storage.Versioned[pipelines.TrailTally]) error {
+func (r *Recorder) insertTogether(ctx context.Context, begins []*newTrail, tally storage.Versioned[pipelines.TrailTally]) error {
 	batch, trails := &storage.Batch{}, make([]evidence.Trail, 0, len(begins))
 	revisions := make([]int64, 0, len(begins))
 	for _, one := range begins {

@@ -210,7 +210,7 @@ func (r *Recorder) changeOrBegin(ctx context.Context, scope Scope, flow string, 
 		if !errors.Is(err, errNoTrail) {
 			return err
 		}
-		err = r.begin(ctx, scope, flow, evidence.TrailChange{}, nil)
+		err = r.beginTrail(ctx, scope, flow, evidence.TrailChange{}, nil)
 		if err != nil && !errors.Is(err, storage.ErrExists) {
 			return err
 		}

@@ -26,10 +26,10 @@ type NamedBegin struct{ Trail, Template string }
 
 // BeginTogether begins trails of a flow with one batch, and returns their errors in order.
 func (r *Recorder) BeginTogether(ctx context.Context, scope Scope, flow string, wanted ...NamedBegin) []error {
-	begins := make([]*begin, 0, len(wanted))
+	begins := make([]*newTrail, 0, len(wanted))
 	for _, one := range wanted {
 		scope.Trail = one.Trail
-		begins = append(begins, &begin{scope: scope, change: evidence.TrailChange{Template: one.Template}})
+		begins = append(begins, &newTrail{scope: scope, change: evidence.TrailChange{Template: one.Template}})
 	}
 	r.beginAll(ctx, flow, begins)
 	errs := make([]error, len(begins))

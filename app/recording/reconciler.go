@@ -63,18 +63,16 @@ func reapply[T any](ctx context.Context, r *Recorder, name string, collection st
 		if err != nil {
 			return result, err
 		}
-		for facts := collection.OfIDs(ids); facts.More(); {
-			batch, err := facts.Next(ctx, appliedBytes)
-			if err != nil {
-				return result, err
-			}
-			for i := range batch {
-				if err := goroutine.Recovered(func() error { return apply(ctx, &batch[i]) }); err != nil {
-					faults = append(faults, collection.Wrap("apply", collection.IDOf(&batch[i]), err))
-					continue
-				}
+		err = collection.OfIDs(ids).Each(ctx, appliedBytes, func(fact *T) error {
+			if err := goroutine.Recovered(func() error { return apply(ctx, fact) }); err != nil {
+				faults = append(faults, collection.Wrap("apply", collection.IDOf(fact), err))
+			} else {
 				result.applied++
 			}
+			return nil
+		})
+		if err != nil {
+			return result, err
 		}
 		if next == "" || ctx.Err() != nil {
 			return result, errors.Join(append(faults, ctx.Err())...)
@@ -100,7 +98,6 @@ func (r *Recorder) unreflected(ctx context.Context, name string, facts []storage
 	return storage.Distinct(append(ids, unlogged...)), err
 }
 
-// reapplyArtifact applies a stored record again.
 func (r *Recorder) reapplyArtifact(ctx context.Context, record *evidence.ArtifactRecord) error {
 	repo, err := r.repoOf(ctx, record.Org, record.Repo)
 	if err != nil {
@@ -132,7 +129,6 @@ func (r *Recorder) repoOf(ctx context.Context, org, id string) (*evidence.Repo, 
 	return &repo, err
 }
 
-// reapplyAttestation applies a stored attestation again.
 func (r *Recorder) reapplyAttestation(ctx context.Context, a *evidence.Attestation) error {
 	repo, err := r.repoOf(ctx, a.Org, a.Repo)
 	if err != nil {

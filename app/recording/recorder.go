@@ -23,7 +23,7 @@ type Recorder struct {
 
 	// changes combines concurrent changes of a trail, by its key. begins combines new trails of a flow, by its id.
 	changes *storage.Combiner[*change]
-	begins  *storage.Combiner[*begin]
+	begins  *storage.Combiner[*newTrail]
 	// cached are trails as this process wrote them last, by key.
 	cached cache.LRU[*trailUpdate]
 	// running caches where fingerprints run.

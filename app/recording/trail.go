@@ -23,7 +23,7 @@ func (r *Recorder) Begin(ctx context.Context, scope Scope, flow string, change e
 		seen, err := r.Trails.Collection.GetVersioned(ctx, evidence.TrailKey(flow, scope.Trail))
 		switch {
 		case errors.Is(err, storage.ErrNotFound):
-			err = r.begin(ctx, scope, flow, change, repo)
+			err = r.beginTrail(ctx, scope, flow, change, repo)
 			if !errors.Is(err, storage.ErrExists) {
 				return err == nil, err
 			}

@@ -48,11 +48,9 @@ func NewRecord(org, environment, user string, workload *Workload, decision *Deci
 		Kind: workload.Kind, Namespace: workload.Namespace, Name: workload.Name, User: user,
 		Reason: evidence.ShortenTo(decision.Reason, maxReason), FirstAt: at, LastAt: at, Count: 1,
 	}
-	for i, refusal := range decision.Refusals {
-		if i == maxRefusals {
-			record.Others = len(decision.Refusals) - i
-			break
-		}
+	kept := decision.Refusals[:min(len(decision.Refusals), maxRefusals)]
+	record.Others = len(decision.Refusals) - len(kept)
+	for _, refusal := range kept {
 		refusal.Image, refusal.Reason = evidence.ShortenTo(refusal.Image, maxReason), evidence.ShortenTo(refusal.Reason, maxReason)
 		record.Refusals = append(record.Refusals, refusal)
 	}

@@ -73,20 +73,15 @@ func decodeJSON(data []byte) (any, error) {
 	var value any
 	if err := decoder.Decode(&value); err != nil {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, errBreaksOff
+			return nil, errors.New("unexpected end of input")
 		}
 		return nil, err
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errTrailing
+		return nil, errors.New("trailing characters")
 	}
 	return value, nil
 }
-
-var (
-	errBreaksOff = errors.New("unexpected end of input")
-	errTrailing  = errors.New("trailing characters")
-)
 
 // dataError is a finding at a path within the payload.
 func dataError(path, text string, raw json.RawMessage) *evidence.Error {

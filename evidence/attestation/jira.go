@@ -3,6 +3,8 @@ package attestation
 import (
 	"encoding/json"
 	"slices"
+
+	"attestry/evidence"
 )
 
 // JiraItem is one issue that a commit or branch refers to.
@@ -29,13 +31,10 @@ func summarizeJira(items []JiraItem) []string {
 	if len(items) == 0 {
 		return []string{"no issue"}
 	}
-	var lines []string
-	for _, item := range items {
-		line := "issue " + item.IssueID
+	return evidence.Map(items, func(item JiraItem) string {
 		if !item.IssueExists {
-			line += " (does not exist)"
+			return "issue " + item.IssueID + " (does not exist)"
 		}
-		lines = append(lines, line)
-	}
-	return lines
+		return "issue " + item.IssueID
+	})
 }

@@ -1,9 +1,12 @@
 package attestation
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"attestry/evidence"
 )
 
 // FoundPullRequestV1 is a pull request as older clients report it.
@@ -52,19 +55,13 @@ func summarizePullRequests(found []summarizedPullRequest) []string {
 	if len(found) == 0 {
 		return []string{"no pull request"}
 	}
-	lines := make([]string, 0, len(found))
-	for _, one := range found {
+	return evidence.Map(found, func(one summarizedPullRequest) string {
 		line := one.URL
 		if one.Author != "" {
 			line += " by " + one.Author
 		}
-		approvers := "approved by nobody else"
-		if others := one.others(); len(others) > 0 {
-			approvers = "approved by " + strings.Join(others, ", ")
-		}
-		lines = append(lines, line+", "+approvers)
-	}
-	return lines
+		return line + ", approved by " + cmp.Or(strings.Join(one.others(), ", "), "nobody else")
+	})
 }
 
 // others are the approvers who are not the author. Older clients send only their names.

@@ -6,7 +6,6 @@ package attestation
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"attestry/evidence"
 )
@@ -78,11 +77,7 @@ func (t *Type) IsCompliant(payload map[string]json.RawMessage) (bool, error) {
 
 // TypeOf returns the built-in type of recorded attestations, or false for a custom one.
 func TypeOf(recorded string) (Type, bool) {
-	i := slices.IndexFunc(Types, func(t Type) bool { return t.Recorded == recorded })
-	if i < 0 {
-		return Type{}, false
-	}
-	return Types[i], true
+	return evidence.First(Types, func(t Type) bool { return t.Recorded == recorded })
 }
 
 // Names returns the names of all built-in types.

@@ -88,19 +88,16 @@ type AttestationStatus struct {
 
 // NewComplianceDocument describes a report on a trail.
 func NewComplianceDocument(report *compliance.Report) *ComplianceDocument {
-	document := &ComplianceDocument{
-		Status: report.Status, Attestations: newAttestationStatuses(report.Attestations), Artifacts: []ArtifactStatus{},
+	return &ComplianceDocument{
+		Status: report.Status, Attestations: evidence.Map(report.Attestations, newAttestationStatus),
+		Artifacts: evidence.Map(report.Artifacts, newArtifactStatus),
 	}
-	for i := range report.Artifacts {
-		document.Artifacts = append(document.Artifacts, newArtifactStatus(&report.Artifacts[i]))
-	}
-	return document
 }
 
-func newArtifactStatus(status *compliance.ArtifactStatus) ArtifactStatus {
+func newArtifactStatus(status compliance.ArtifactStatus) ArtifactStatus {
 	document := ArtifactStatus{
 		Name: status.Name, Status: status.Status, Unexpected: status.Unexpected,
-		Attestations: newAttestationStatuses(status.Attestations),
+		Attestations: evidence.Map(status.Attestations, newAttestationStatus),
 	}
 	if status.Artifact != nil {
 		document.Fingerprint = status.Artifact.Fingerprint
@@ -108,17 +105,13 @@ func newArtifactStatus(status *compliance.ArtifactStatus) ArtifactStatus {
 	return document
 }
 
-func newAttestationStatuses(statuses []compliance.AttestationStatus) []AttestationStatus {
-	documents := []AttestationStatus{}
-	for _, status := range statuses {
-		one := AttestationStatus{Name: status.Name, Type: status.Type, Unexpected: status.Unexpected}
-		if entry := status.Entry; entry != nil {
-			one.Attestation, one.Compliant = entry.ID, &entry.Compliant
-			one.Override, one.Overridden = entry.Override, entry.Overridden
-		}
-		documents = append(documents, one)
+func newAttestationStatus(status compliance.AttestationStatus) AttestationStatus {
+	document := AttestationStatus{Name: status.Name, Type: status.Type, Unexpected: status.Unexpected}
+	if entry := status.Entry; entry != nil {
+		document.Attestation, document.Compliant = entry.ID, &entry.Compliant
+		document.Override, document.Overridden = entry.Override, entry.Overridden
 	}
-	return documents
+	return document
 }
 
 // ArtifactDocument is an artifact with all its reports, and its state in each trail.

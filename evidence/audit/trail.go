@@ -55,9 +55,8 @@ type Evaluation struct {
 func (t *Trail) Evaluate() *Evaluation {
 	names := map[string][]string{}
 	for i := range t.records {
-		if record := &t.records[i]; !slices.Contains(names[record.Fingerprint], record.Name) {
-			names[record.Fingerprint] = append(names[record.Fingerprint], record.Name)
-		}
+		record := &t.records[i]
+		names[record.Fingerprint] = evidence.AppendNew(names[record.Fingerprint], record.Name)
 	}
 	for _, all := range names {
 		slices.Sort(all)
@@ -115,8 +114,7 @@ func (e *Evaluation) Artifact(fingerprint string) []ArtifactStatus {
 	for _, name := range e.names[fingerprint] {
 		slot := e.slots[name]
 		artifact, _ := slot.Artifact(fingerprint)
-		status := compliance.DescribeArtifact(&e.trail.template, &e.trail.trail, &slot, artifact)
-		states = append(states, newArtifactStatus(&status))
+		states = append(states, newArtifactStatus(compliance.DescribeArtifact(&e.trail.template, &e.trail.trail, &slot, artifact)))
 	}
 	return states
 }

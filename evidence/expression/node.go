@@ -54,15 +54,14 @@ func (n node) preferList() node {
 // listOf is a list of items.
 func listOf(column int, items []node) node {
 	return node{column: column, kind: listType, evaluate: func(in scope) (value, error) {
-		values := make([]value, 0, len(items))
-		for _, item := range items {
-			evaluated, err := item.evaluate(in)
-			if err != nil {
+		list := value{kind: listType, items: make([]value, len(items))}
+		for i, item := range items {
+			var err error
+			if list.items[i], err = item.evaluate(in); err != nil {
 				return value{}, err
 			}
-			values = append(values, evaluated)
 		}
-		return value{kind: listType, items: values}, nil
+		return list, nil
 	}}
 }
 

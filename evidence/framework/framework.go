@@ -146,13 +146,8 @@ func measureOf(value yamlfile.Value) Measure {
 	if !fields["control"].IsAbsent() {
 		measure.Control = fields["control"].BoundedText(maxText)
 	}
-	kinds := 0
-	for _, set := range []bool{measure.Findings != nil, measure.Attestation != nil, measure.Control != "", measure.Log} {
-		if set {
-			kinds++
-		}
-	}
-	if kinds != 1 {
+	kinds := []bool{measure.Findings != nil, measure.Attestation != nil, measure.Control != "", measure.Log}
+	if set := slices.DeleteFunc(kinds, func(set bool) bool { return !set }); len(set) != 1 {
 		value.Fault("Value error, a measure has exactly one of findings, attestation, control and log")
 	}
 	return measure

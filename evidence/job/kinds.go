@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"strconv"
 	"time"
+
+	"attestry/evidence"
 )
 
 // The queues. The settings of a worker say which ones it serves.
@@ -82,8 +84,8 @@ var (
 // Kinds are all kinds of jobs.
 var Kinds = []*Kind{&Report, &Evaluate, &Fanout, &Send, &Assemble, &Sequence, &Cosign}
 
-// concurrency is how many tasks of a queue a worker runs at once. Other queues share the number of the settings.
-var concurrency = map[string]int{
+// Concurrency is how many tasks of a queue a worker runs at once. Other queues share the number of the settings.
+var Concurrency = map[string]int{
 	// Tasks wait for receivers, and a slow receiver must not delay others.
 	QueueNotifications: 1000,
 	// Packages are compressed, which must leave CPUs for other tasks.
@@ -92,17 +94,10 @@ var concurrency = map[string]int{
 	QueueLog: 4,
 }
 
-// Concurrency is how many tasks of a queue a worker runs at once, 0 if the settings say so.
-func Concurrency(queue string) int { return concurrency[queue] }
-
 // Named returns the kind of a name, nil if there is none.
 func Named(name string) *Kind {
-	for _, kind := range Kinds {
-		if kind.Name == name {
-			return kind
-		}
-	}
-	return nil
+	kind, _ := evidence.First(Kinds, func(k *Kind) bool { return k.Name == name })
+	return kind
 }
 
 func (k Kind) as(name, queue string) Kind {

@@ -28,22 +28,14 @@ type Actions struct {
 
 // Find returns the action of a number.
 func (s *Actions) Find(number int64) (Action, bool) {
-	i, ok := slices.BinarySearchFunc(s.All, number, compareNumber)
-	if !ok {
-		return Action{}, false
-	}
-	return s.All[i], true
+	return evidence.First(s.All, func(a Action) bool { return a.Number == number })
 }
 
 func compareNumber(a Action, number int64) int { return cmp.Compare(a.Number, number) }
 
 // Named returns the action of a name.
 func (s *Actions) Named(name string) (Action, bool) {
-	i := slices.IndexFunc(s.All, func(a Action) bool { return a.Name == name })
-	if i < 0 {
-		return Action{}, false
-	}
-	return s.All[i], true
+	return evidence.First(s.All, func(a Action) bool { return a.Name == name })
 }
 
 // TargetOf returns the target of a delivery.

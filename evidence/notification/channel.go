@@ -1,6 +1,6 @@
 package notification
 
-import "slices"
+import "attestry/evidence"
 
 // TargetType is a way to notify a target.
 type TargetType string
@@ -33,9 +33,6 @@ var Channels = []Channel{
 
 // Channel returns the row of the type, or an empty one for an unknown type.
 func (t TargetType) Channel() Channel {
-	i := slices.IndexFunc(Channels, func(c Channel) bool { return c.Type == t })
-	if i < 0 {
-		return Channel{Type: t}
-	}
-	return Channels[i]
+	channel, _ := evidence.First(Channels, func(c Channel) bool { return c.Type == t })
+	return channel
 }

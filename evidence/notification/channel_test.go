@@ -12,7 +12,7 @@ func TestTypesOfTargetsHaveTheirChannels(t *testing.T) {
 			t.Errorf("the channel of %s is %+v", channel.Type, got)
 		}
 	}
-	if got := notification.TargetType("pager").Channel(); got != (notification.Channel{Type: "pager"}) {
+	if got := notification.TargetType("pager").Channel(); got != (notification.Channel{}) {
 		t.Errorf("the channel of an unknown type is %+v", got)
 	}
 }

@@ -40,8 +40,8 @@ type TargetState struct {
 	QuietUntil float64 `json:"quiet_until,omitempty"`
 }
 
-// Note records an attempt, and reports whether it has switched off the target.
-func (s *TargetState) Note(attempt *Attempt) (switchedOff bool) {
+// RecordAttempt records an attempt, and reports whether it has switched off the target.
+func (s *TargetState) RecordAttempt(attempt *Attempt) (switchedOff bool) {
 	at := evidence.RoundSeconds(attempt.At + attempt.Duration)
 	if attempt.Reason == "" || len(attempt.Left) > 0 {
 		s.LastSuccessAt = max(s.LastSuccessAt, at)

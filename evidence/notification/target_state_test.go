@@ -21,30 +21,30 @@ func success(at float64) *notification.Attempt {
 func TestATargetIsSwitchedOffAfterFiveDaysOfFailures(t *testing.T) {
 	s := &notification.TargetState{}
 	for at := 1000.0; at < 1000+fiveDays; at += 3600 {
-		if s.Note(failure(at)) {
+		if s.RecordAttempt(failure(at)) {
 			t.Fatalf("switched off after %v s", at-1000)
 		}
 	}
-	if !s.Note(failure(1000+fiveDays)) || s.SwitchedOffAt != 1000+fiveDays || s.FailingSince != 1000 {
+	if !s.RecordAttempt(failure(1000+fiveDays)) || s.SwitchedOffAt != 1000+fiveDays || s.FailingSince != 1000 {
 		t.Errorf("not switched off: %+v", s)
 	}
-	if s.Note(failure(2000 + fiveDays)) {
+	if s.RecordAttempt(failure(2000 + fiveDays)) {
 		t.Error("switched off twice")
 	}
 }
 
 func TestASuccessEndsTheFailures(t *testing.T) {
 	s := &notification.TargetState{}
-	s.Note(failure(1000))
-	s.Note(success(1000 + fiveDays - 1))
+	s.RecordAttempt(failure(1000))
+	s.RecordAttempt(success(1000 + fiveDays - 1))
 	if s.FailingSince != 0 || s.LastSuccessAt != 1000+fiveDays-1 || s.LastFailureAt != 1000 {
 		t.Errorf("after a success: %+v", s)
 	}
-	if s.Note(failure(1000 + fiveDays)) {
+	if s.RecordAttempt(failure(1000 + fiveDays)) {
 		t.Error("failures before a success count")
 	}
 	off := &notification.TargetState{FailingSince: 1, SwitchedOffAt: 2}
-	off.Note(success(3)) // by a test message
+	off.RecordAttempt(success(3)) // by a test message
 	if off.SwitchedOffAt != 0 {
 		t.Error("a success does not switch on")
 	}
@@ -53,7 +53,7 @@ func TestASuccessEndsTheFailures(t *testing.T) {
 func TestSwitchingOnBeginsAnew(t *testing.T) {
 	s := &notification.TargetState{FailingSince: 1, SwitchedOffAt: 1 + fiveDays}
 	s.SwitchOn()
-	if s.Note(failure(2+fiveDays)) || s.FailingSince != 2+fiveDays {
+	if s.RecordAttempt(failure(2+fiveDays)) || s.FailingSince != 2+fiveDays {
 		t.Errorf("after a failure: %+v", s)
 	}
 }

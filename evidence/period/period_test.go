@@ -82,7 +82,7 @@ func TestPeriodEndsBeforeItsLastBound(t *testing.T) {
 
 func TestSamplesHaveTheUsualSizeOfAFrequency(t *testing.T) {
 	for frequency, want := range map[string]int{"yearly": 1, "quarterly": 2, "monthly": 2, "weekly": 5, "daily": 25, "many_daily": 40, "hourly": 0, "": 0} {
-		if got := SizeFor(frequency); got != want {
+		if got := Sizes[frequency]; got != want {
 			t.Errorf("%s: %d, want %d", frequency, got, want)
 		}
 	}

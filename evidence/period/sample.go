@@ -8,11 +8,8 @@ import (
 	"slices"
 )
 
-// sizes are the usual sizes of samples, by the frequency of a control (docs/semantics.md 26.4).
-var sizes = map[string]int{"yearly": 1, "quarterly": 2, "monthly": 2, "weekly": 5, "daily": 25, "many_daily": 40}
-
-// SizeFor is the usual size of a sample for a frequency, 0 if that is unknown.
-func SizeFor(frequency string) int { return sizes[frequency] }
+// Sizes are the usual sizes of samples, by the frequency of a control (docs/semantics.md 26.4).
+var Sizes = map[string]int{"yearly": 1, "quarterly": 2, "monthly": 2, "weekly": 5, "daily": 25, "many_daily": 40}
 
 // By is the property by which a population is divided into strata.
 type By string

@@ -2,6 +2,8 @@
 package policy
 
 import (
+	"slices"
+
 	"attestry/evidence"
 	"attestry/evidence/expression"
 	"attestry/evidence/independent"
@@ -49,15 +51,8 @@ func (r *AttestationRule) Accepts(entry evidence.Entry) bool {
 
 // Controls lists the distinct controls of the policy, in the order of its rules.
 func (p *Policy) Controls() []string {
-	var controls []string
-	seen := map[string]bool{"": true}
-	for _, rule := range p.Attestations {
-		if !seen[rule.ForControl] {
-			seen[rule.ForControl] = true
-			controls = append(controls, rule.ForControl)
-		}
-	}
-	return controls
+	controls := evidence.AppendNew(nil, evidence.Map(p.Attestations, func(rule AttestationRule) string { return rule.ForControl })...)
+	return slices.DeleteFunc(controls, func(control string) bool { return control == "" })
 }
 
 // RuleKind is the kind of a rule, as the API writes it.

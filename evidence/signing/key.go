@@ -14,12 +14,6 @@ import (
 	"strings"
 )
 
-var (
-	errNoKey     = errors.New("has no private key in PEM form (BEGIN PRIVATE KEY or BEGIN EC PRIVATE KEY)")
-	errEncrypted = errors.New("has an encrypted key, store it without a passphrase")
-	errCurve     = errors.New("has a key of another kind than ECDSA P-256")
-)
-
 // Key is a private key. Its String does not reveal it.
 type Key struct {
 	private *ecdsa.PrivateKey
@@ -55,7 +49,7 @@ func ParseKey(content []byte) (*Key, error) {
 		}
 		return &Key{private: private, public: public}, nil
 	}
-	return nil, errNoKey
+	return nil, errors.New("has no private key in PEM form (BEGIN PRIVATE KEY or BEGIN EC PRIVATE KEY)")
 }
 
 func parsePrivate(block *pem.Block) (*ecdsa.PrivateKey, error) {
@@ -63,7 +57,7 @@ func parsePrivate(block *pem.Block) (*ecdsa.PrivateKey, error) {
 	var err error
 	switch {
 	case block.Type == "ENCRYPTED PRIVATE KEY" || block.Headers["DEK-Info"] != "":
-		return nil, errEncrypted
+		return nil, errors.New("has an encrypted key, store it without a passphrase")
 	case block.Type == "PRIVATE KEY":
 		parsed, err = x509.ParsePKCS8PrivateKey(block.Bytes)
 	case block.Type == "EC PRIVATE KEY":
@@ -74,7 +68,7 @@ func parsePrivate(block *pem.Block) (*ecdsa.PrivateKey, error) {
 	}
 	private, ok := parsed.(*ecdsa.PrivateKey)
 	if !ok || private.Curve != elliptic.P256() {
-		return nil, errCurve
+		return nil, errors.New("has a key of another kind than ECDSA P-256")
 	}
 	return private, nil
 }

@@ -56,11 +56,8 @@ type Predecessor struct {
 
 // Update sets the current name and origin of a predecessor that is still running.
 func (p *Predecessor) Update(running *Artifact) {
-	lineage := LineageOf(&p.Origin)
-	for i := range running.Origins {
-		if origin := &running.Origins[i].Origin; LineageOf(origin) == lineage {
-			p.Name, p.Origin = running.Name, *origin
-		}
+	if origin := running.OriginIn(LineageOf(&p.Origin)); origin != nil {
+		p.Name, p.Origin = running.Name, origin.Origin
 	}
 }
 
@@ -85,13 +82,8 @@ func (a *Artifact) NewestInstance() int64 {
 
 // Repos lists the repositories that the artifact comes from, each once.
 func (a *Artifact) Repos() []string {
-	var repos []string
-	for _, origin := range a.Origins {
-		if origin.Repo != "" && !slices.Contains(repos, origin.Repo) {
-			repos = append(repos, origin.Repo)
-		}
-	}
-	return repos
+	repos := evidence.AppendNew(nil, evidence.Map(a.Origins, func(o Origin) string { return o.Repo })...)
+	return slices.DeleteFunc(repos, func(repo string) bool { return repo == "" })
 }
 
 // Facts returns the policy facts that the snapshot has of the artifact. flows are the names of its origins' flows.

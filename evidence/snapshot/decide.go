@@ -59,7 +59,7 @@ func (in *Input) SetLast(tree Tree) {
 // SetImages sets the images of the report, or those of the last snapshot if nothing was reported.
 func (in *Input) SetImages(report *Report) {
 	if in.Report.Repeat {
-		in.Images = Repeat(in.Artifacts)
+		in.Images = evidence.Map(in.Artifacts, func(artifact Artifact) Reported { return artifact.Reported })
 		return
 	}
 	in.Images = report.Resolve(in.Before)

@@ -136,12 +136,8 @@ func (d *Decision) Evaluation(origins int) policy.Evaluation {
 }
 
 func (d *Decision) resolution(rule, flow int, letter byte) policy.Resolution {
-	resolution := policy.Resolution{Flow: flow}
-	for _, one := range outcomes {
-		if one.letter == letter {
-			resolution.Outcome = one.outcome
-		}
-	}
+	of, _ := evidence.First(outcomes, func(one outcomeLetter) bool { return one.letter == letter })
+	resolution := policy.Resolution{Flow: flow, Outcome: of.outcome}
 	for i := range d.Reasons {
 		if reason := &d.Reasons[i]; reason.Rule == rule && reason.Flow == flow {
 			resolution.Attestation, resolution.Fault = reason.Attestation, reason.Fault
@@ -199,11 +195,7 @@ func (a *Artifact) describe(failed *policy.Resolution) string {
 
 // size is an upper bound of the decision's size in JSON, in bytes.
 func (d *Decision) size() int {
-	size := decisionOverhead + len(d.Rules)
-	for i := range d.Reasons {
-		size += d.Reasons[i].size()
-	}
-	return size
+	return decisionOverhead + len(d.Rules) + sum(d.Reasons, (*Reason).size)
 }
 
 func (r *Reason) size() int {

@@ -1,6 +1,10 @@
 package snapshot
 
-import "strconv"
+import (
+	"strconv"
+
+	"attestry/evidence"
+)
 
 // Deployment is the start of an artifact, derived from a snapshot (docs/semantics.md 14.1).
 type Deployment struct {
@@ -122,17 +126,15 @@ func (s *Succession) Lineage() Lineage { return LineageOf(&s.Artifact.Origin) }
 
 // Successions are an artifact's entries, one for each of its flows.
 func (s *Snapshot) Successions(artifact *Artifact) []Succession {
-	entries := make([]Succession, 0, len(artifact.Origins))
-	for _, origin := range artifact.Origins {
-		entries = append(entries, Succession{
+	return evidence.Map(artifact.Origins, func(origin Origin) Succession {
+		return Succession{
 			Environment: s.Environment, At: artifact.StartedAt, Unapproved: origin.Unapproved,
 			Artifact: Predecessor{
 				Fingerprint: artifact.Fingerprint, Name: artifact.Name, Since: artifact.Since,
 				Origin: origin.Origin, Status: origin.Status,
 			},
-		})
-	}
-	return entries
+		}
+	})
 }
 
 // FirstSeen is the time when a fingerprint first ran in an environment.

@@ -72,15 +72,13 @@ func (s *Snapshot) WithSnapshot(made *Snapshot) Snapshot {
 
 // EventsOfMember are the events of the member's snapshot that caused s, as entries of the logical environment's log.
 func (s *Snapshot) EventsOfMember(events []Event) []Event {
-	copies := make([]Event, 0, len(events))
-	for _, event := range events {
+	return evidence.Map(events, func(event Event) Event {
 		event.Member = event.Environment
 		event.Environment, event.Snapshot, event.Timestamp = s.Environment, s.Number, s.Timestamp
 		event.Ordinal += s.EventsBefore - s.Cause.EventsBefore
 		event.SnapshotCompliant = s.Compliant()
-		copies = append(copies, event)
-	}
-	return copies
+		return event
+	})
 }
 
 // Union merges the artifacts of the members of a logical environment: one per fingerprint, with all instances and the

@@ -176,11 +176,6 @@ func (r *Report) Fingerprints() []Reported {
 	return grouped
 }
 
-// Repeat returns the artifacts of a snapshot as images of a report.
-func Repeat(artifacts []Artifact) []Reported {
-	return evidence.Map(artifacts, func(artifact Artifact) Reported { return artifact.Reported })
-}
-
 // mergeNames merges images that have the same fingerprint and different names.
 func mergeNames(names []Reported) Reported {
 	if len(names) == 1 {

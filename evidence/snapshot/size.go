@@ -50,14 +50,16 @@ func (r *Report) Size() (int, error) {
 
 // size is an upper bound of the artifact's size in JSON, in bytes.
 func (a *Artifact) size() int {
-	size := runOverhead + a.Reported.size()
-	for i := range a.Origins {
-		size += a.Origins[i].size()
+	return runOverhead + a.Reported.size() + sum(a.Origins, (*Origin).size) + sum(a.Decisions, (*Decision).size)
+}
+
+// sum adds up the sizes of elements.
+func sum[E any](elements []E, size func(*E) int) int {
+	total := 0
+	for i := range elements {
+		total += size(&elements[i])
 	}
-	for i := range a.Decisions {
-		size += a.Decisions[i].size()
-	}
-	return size
+	return total
 }
 
 func (o *Origin) size() int {
@@ -104,14 +106,7 @@ func (c *Change) size() int {
 
 // Size is an upper bound of the chunk's size in JSON, in bytes.
 func (c *Chunk) Size() int {
-	size := artifactOverhead + textSize(c.Children...)
-	for i := range c.Artifacts {
-		size += c.Artifacts[i].size()
-	}
-	for i := range c.Changes {
-		size += c.Changes[i].size()
-	}
-	return size
+	return artifactOverhead + textSize(c.Children...) + sum(c.Artifacts, (*Artifact).size) + sum(c.Changes, (*Change).size)
 }
 
 // size is an upper bound of the image's size in JSON, in bytes.
@@ -124,13 +119,10 @@ func (r *Reported) size() int {
 }
 
 func (p *Pod) size() int {
-	size := podOverhead + textSize(p.Namespace)
-	for i := range p.Owners {
-		owner := &p.Owners[i]
-		size += ownerOverhead + textSize(owner.APIVersion, owner.Kind, owner.Name, owner.UID)
-	}
-	return size
+	return podOverhead + textSize(p.Namespace) + sum(p.Owners, (*Owner).size)
 }
+
+func (o *Owner) size() int { return ownerOverhead + textSize(o.APIVersion, o.Kind, o.Name, o.UID) }
 
 // textSize is an upper bound of the size of texts in JSON: encoding/json escapes some characters as \u003c.
 func textSize(texts ...string) int {

@@ -64,11 +64,7 @@ const MaxInlineChanges = 64
 
 // Inline reports whether changes are few and small enough for Snapshot.Changes.
 func Inline(changes []Change) bool {
-	size := 0
-	for i := range changes {
-		size += changes[i].size()
-	}
-	return len(changes) <= MaxInlineChanges && size <= maxChunkSize
+	return len(changes) <= MaxInlineChanges && sum(changes, (*Change).size) <= maxChunkSize
 }
 
 // Event is an entry of an environment's event log.

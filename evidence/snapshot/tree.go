@@ -314,13 +314,12 @@ func LoadAll(roots []string, fetch Fetch) ([]Tree, error) {
 	if err := all.load(slices.Clone(roots), fetch); err != nil {
 		return nil, err
 	}
-	trees := make([]Tree, 0, len(roots))
-	for _, root := range roots {
-		tree, err := Load(root, all.Fetch)
-		if err != nil {
+	trees := make([]Tree, len(roots))
+	for i, root := range roots {
+		var err error
+		if trees[i], err = Load(root, all.Fetch); err != nil {
 			return nil, err
 		}
-		trees = append(trees, tree)
 	}
 	return trees, nil
 }

@@ -45,13 +45,11 @@ func (k Keys) SignText(origin, text string) (string, error) {
 
 // OpenText returns the text of a note that one of the verifiers, name+hash+key, has signed, and its signers.
 func OpenText(signed string, verifiers ...string) (text string, signers []string, err error) {
-	known := make([]note.Verifier, 0, len(verifiers))
-	for _, one := range verifiers {
-		verifier, err := note.NewVerifier(one)
-		if err != nil {
+	known := make([]note.Verifier, len(verifiers))
+	for i, one := range verifiers {
+		if known[i], err = note.NewVerifier(one); err != nil {
 			return "", nil, err
 		}
-		known = append(known, verifier)
 	}
 	opened, err := note.Open([]byte(signed), note.VerifierList(known...))
 	if err != nil {

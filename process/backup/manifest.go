@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"attestry/app/verify"
+	"attestry/evidence"
 	"attestry/storage"
 	"attestry/storage/transfer"
 )
@@ -112,11 +113,9 @@ func Choose(ctx context.Context, backups storage.Objects, name string) (Manifest
 	case name == "":
 		return found[len(found)-1], found[len(found)-1].check()
 	}
-	names := make([]string, 0, len(found))
-	for i := range found {
-		if names = append(names, found[i].Name()); names[i] == name {
-			return found[i], found[i].check()
-		}
+	names := evidence.Map(found, func(one Manifest) string { return one.Name() })
+	if i := slices.Index(names, name); i >= 0 {
+		return found[i], found[i].check()
 	}
 	return Manifest{}, fmt.Errorf("there is no backup %q; there are %s", name, strings.Join(names, ", "))
 }

@@ -6,9 +6,6 @@ import (
 	"runtime/debug"
 )
 
-// unknown is the commit if the build has not recorded it, as with go run and go test.
-const unknown = "unknown"
-
 // The linker sets these, with -X, in releases and in builds without the Git history, as in the Dockerfile.
 var version, commit string
 
@@ -44,8 +41,8 @@ func describe(build *debug.BuildInfo, version, commit string) Info {
 			dirty = "+dirty"
 		}
 	}
-	if info.Commit == "" {
-		info.Commit = unknown
+	if info.Commit == "" { // as with go run and go test
+		info.Commit = "unknown"
 	} else {
 		info.Commit += dirty
 	}

@@ -92,8 +92,7 @@ func examineSettings(ctx context.Context, s *Subject) (found []Finding, err erro
 		}
 	}
 	for name := range of.Retention.Organizations {
-		_, err := s.Store.Tenancy.Organization(ctx, name)
-		if errors.Is(err, storage.ErrNotFound) {
+		if _, err := s.Store.Tenancy.Organization(ctx, name); errors.Is(err, storage.ErrNotFound) {
 			found = append(found, warning("correct the name", "ATTESTRY_RETENTION_ORGANIZATIONS has %s, and no organization is called so", name))
 		} else if err != nil {
 			return nil, err

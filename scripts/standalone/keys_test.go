@@ -18,7 +18,7 @@ import (
 
 func TestSigningKeyIsMadeOnceAndReadableByItsOwnerOnly(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "new")
-	file, err := instance.KeyFile(data, signingKey, signing.NewKey)
+	file, err := instance.KeyFile(data, "signing-key.pem", signing.NewKey)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestSigningKeyIsMadeOnceAndReadableByItsOwnerOnly(t *testing.T) {
 	if _, err := signing.ParseKey(first); err != nil {
 		t.Error(err)
 	}
-	again, err := instance.KeyFile(data, signingKey, signing.NewKey)
+	again, err := instance.KeyFile(data, "signing-key.pem", signing.NewKey)
 	if err != nil || again != file {
 		t.Errorf("the second start uses %s, %v", again, err)
 	}

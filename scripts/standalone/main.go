@@ -58,13 +58,6 @@ func (c *command) main(ctx context.Context, args []string) int {
 	return cli.Success
 }
 
-const (
-	// signingKey is the file in the data folder with the key that signs verdicts.
-	signingKey = "signing-key.pem"
-	// logKey is the file in the data folder with the key that signs transparency logs.
-	logKey = "log.key"
-)
-
 func (c *command) run(ctx context.Context, a arguments) error {
 	data, cleanUp, err := dataDirectory(a)
 	if err != nil {
@@ -76,8 +69,7 @@ func (c *command) run(ctx context.Context, a arguments) error {
 	if err != nil {
 		return fmt.Errorf("standalone cannot start:\n%w", err)
 	}
-	a.bootstrap = settings.Process.BootstrapFile
-	declared, err := process.ReadBootstrap(a.bootstrap)
+	declared, err := process.ReadBootstrap(settings.Process.BootstrapFile)
 	if err != nil {
 		return fmt.Errorf("standalone cannot start:\n%w", err)
 	}
@@ -104,7 +96,7 @@ func (c *command) run(ctx context.Context, a arguments) error {
 		Clock:      time.Now,
 		AcceptLoss: a.acceptLoss,
 		Prepare: func(ctx context.Context, p *process.Process) (err error) {
-			if a.bootstrap == "" {
+			if settings.Process.BootstrapFile == "" {
 				made, err = applyFirstStart(ctx, p.Store.Tenancy)
 			} else {
 				made, err = p.Store.Tenancy.ApplyBootstrap(ctx, declared)
@@ -124,7 +116,7 @@ func (c *command) run(ctx context.Context, a arguments) error {
 		return fmt.Errorf("standalone cannot start: %w", err)
 	}
 	closeAdmin := listenForAdmin(running.Process)
-	err = c.serve(ctx, a, made, running)
+	err = c.serve(ctx, made, running)
 	return errors.Join(err, closeAdmin(), running.Close())
 }
 
@@ -147,8 +139,8 @@ func keyFiles(data string, settings *config.Settings) (environ []string, err err
 		set, variable, name string
 		newKey              func() ([]byte, error)
 	}{
-		{settings.HTTP.SigningKeyFile, "ATTESTRY_SIGNING_KEY_FILE", signingKey, signing.NewKey},
-		{settings.Log.KeyFile, "ATTESTRY_LOG_KEY_FILE", logKey, translog.NewKeyFile},
+		{settings.HTTP.SigningKeyFile, "ATTESTRY_SIGNING_KEY_FILE", "signing-key.pem", signing.NewKey},
+		{settings.Log.KeyFile, "ATTESTRY_LOG_KEY_FILE", "log.key", translog.NewKeyFile},
 	} {
 		if key.set != "" {
 			continue
@@ -163,13 +155,13 @@ func keyFiles(data string, settings *config.Settings) (environ []string, err err
 }
 
 // serve prints the introduction and waits until the service stops.
-func (c *command) serve(ctx context.Context, a arguments, made []identity.MadeKey, running *instance.Instance) error {
-	c.introduce(a, running, made)
+func (c *command) serve(ctx context.Context, made []identity.MadeKey, running *instance.Instance) error {
+	c.introduce(running, made)
 	fmt.Fprintln(c.out, "Serving. Ctrl-C ends it.")
 	select {
 	case <-ctx.Done():
 		return nil
-	case err := <-running.Faults():
+	case err := <-running.Faults:
 		return err
 	}
 }
@@ -204,7 +196,7 @@ func userData() (string, error) {
 	return filepath.Join(home, ".local", "share"), nil
 }
 
-func (c *command) introduce(a arguments, running *instance.Instance, made []identity.MadeKey) {
+func (c *command) introduce(running *instance.Instance, made []identity.MadeKey) {
 	settings := running.Process.Settings
 	fmt.Fprintf(c.out, "Attestry answers on %s, its data is in %s\n", running.URL, dataLocations(settings.Stores))
 	if base := string(settings.HTTP.BaseURL); base != running.URL {
@@ -218,7 +210,7 @@ func (c *command) introduce(a arguments, running *instance.Instance, made []iden
 		fmt.Fprintln(c.out, "  request log    off, --log-level info writes it to standard error")
 	}
 	c.printKeys(made)
-	if a.bootstrap != "" {
+	if settings.Process.BootstrapFile != "" {
 		return
 	}
 	if len(made) == 0 {
@@ -259,8 +251,6 @@ type arguments struct {
 	acceptLoss bool
 	// settings override the environment.
 	settings []config.Flag
-	// bootstrap is the bootstrap file that the settings name, "" for none.
-	bootstrap string
 }
 
 // parse parses the command line. If done is true, the program ends with the status.

@@ -132,16 +132,14 @@ const maxArtifactEvents = 10 * storage.MaxMany
 // OfArtifacts returns the events of fingerprints in the environments of an organization, newest first.
 func (e *Events) OfArtifacts(ctx context.Context, org string, fingerprints []string) ([]snapshot.Event, error) {
 	var events []snapshot.Event
-	for some := range slices.Chunk(fingerprints, storage.MaxMany) {
+	err := storage.EachSet(fingerprints, func(set any) error {
 		found, err := storage.FindAll(ctx, e.log, storage.Query{
-			Index: "artifact", Equal: []any{org, storage.TextSet(some)}, Descending: true, Limit: maxArtifactEvents,
+			Index: "artifact", Equal: []any{org, set}, Descending: true, Limit: maxArtifactEvents,
 		})
-		if err != nil {
-			return nil, err
-		}
 		events = append(events, found...)
-	}
-	return events, nil
+		return err
+	})
+	return events, err
 }
 
 // Beginning returns the fingerprints that run or ran in an organization and begin with hex digits. ErrAmbiguous means

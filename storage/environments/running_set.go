@@ -111,19 +111,16 @@ func (r *RunningSet) Stop(ctx context.Context, environment string, fingerprints 
 // late it is called: entries of later snapshots are not among them.
 func (r *RunningSet) Ended(ctx context.Context, environment string, fingerprints []string, number int64) ([]string, error) {
 	var ended []string
-	for some := range slices.Chunk(fingerprints, storage.MaxMany) {
-		query := storage.Query{Index: "exit", Equal: []any{environment, storage.OneOrSet(some)}, Limit: storage.MaxMany}
-		err := storage.ForEachFields(ctx, r.Collection, query, func(entry *storage.Record) error {
+	err := storage.EachSet(fingerprints, func(set any) error {
+		query := storage.Query{Index: "exit", Equal: []any{environment, set}, Limit: storage.MaxMany}
+		return storage.ForEachFields(ctx, r.Collection, query, func(entry *storage.Record) error {
 			if since, ok := entry.Fields["since"].(int64); ok && since < number {
 				ended = append(ended, entry.ID)
 			}
 			return nil
 		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return ended, nil
+	})
+	return ended, err
 }
 
 // OfRepo returns the entries of a repository, in no order.
@@ -135,19 +132,16 @@ func (r *RunningSet) OfRepo(ctx context.Context, repo string) ([]Running, error)
 // one command for MaxMany environments, and one more for each MaxMany entries.
 func (r *RunningSet) In(ctx context.Context, environments []string) ([]Running, error) {
 	var running []Running
-	for some := range slices.Chunk(environments, storage.MaxMany) {
-		query := storage.Query{Index: "exit", Equal: []any{storage.OneOrSet(some)}, Limit: storage.MaxMany}
-		err := storage.ForEachFields(ctx, r.Collection, query, func(entry *storage.Record) error {
+	err := storage.EachSet(environments, func(set any) error {
+		query := storage.Query{Index: "exit", Equal: []any{set}, Limit: storage.MaxMany}
+		return storage.ForEachFields(ctx, r.Collection, query, func(entry *storage.Record) error {
 			running = append(running, Running{
 				Environment: entry.Text("environment"), Fingerprint: entry.Text("artifact"), Since: entry.Integer("since"),
 			})
 			return nil
 		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return storage.FirstOfEach(running, func(one Running) Running { return one }), nil
+	})
+	return storage.FirstOfEach(running, func(one Running) Running { return one }), err
 }
 
 // Where returns the ids of the environments of an organization in which fingerprints run, or are starting, by
@@ -176,14 +170,12 @@ func (r *RunningSet) Where(ctx context.Context, org string, fingerprints []strin
 // in more environments.
 func (r *RunningSet) Entries(ctx context.Context, org string, fingerprints []string) ([]Running, error) {
 	var entries []Running
-	for wanted := range slices.Chunk(fingerprints, storage.MaxMany) {
+	err := storage.EachSet(fingerprints, func(set any) error {
 		found, err := storage.FindAll(ctx, r.Collection, storage.Query{
-			Index: "fingerprint", Equal: []any{org, storage.OneOrSet(wanted)}, Limit: storage.Unlimited,
+			Index: "fingerprint", Equal: []any{org, set}, Limit: storage.Unlimited,
 		})
-		if err != nil {
-			return nil, err
-		}
 		entries = append(entries, found...)
-	}
-	return entries, nil
+		return err
+	})
+	return entries, err
 }

@@ -3,7 +3,6 @@ package governance
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"attestry/evidence"
 	"attestry/evidence/approval"
@@ -97,16 +96,13 @@ func (a *Approvals) OfArtifact(flow, fingerprint string) *storage.Batches[approv
 // fingerprints, and one more for each MaxMany approvals.
 func (a *Approvals) Numbers(ctx context.Context, flow string, fingerprints []string) (map[string][]int, error) {
 	numbers := map[string][]int{}
-	for some := range slices.Chunk(storage.Distinct(fingerprints), storage.MaxMany) {
-		query := storage.Query{Index: "fingerprint", Equal: []any{flow, storage.OneOrSet(some)}, Limit: storage.MaxMany}
-		err := storage.ForEachFields(ctx, a.Collection, query, func(record *storage.Record) error {
+	err := storage.EachSet(storage.Distinct(fingerprints), func(set any) error {
+		query := storage.Query{Index: "fingerprint", Equal: []any{flow, set}, Limit: storage.MaxMany}
+		return storage.ForEachFields(ctx, a.Collection, query, func(record *storage.Record) error {
 			fingerprint := record.Text("fingerprint")
 			numbers[fingerprint] = append(numbers[fingerprint], int(record.Integer("number")))
 			return nil
 		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return numbers, nil
+	})
+	return numbers, err
 }

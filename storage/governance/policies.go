@@ -75,7 +75,6 @@ type Change struct {
 // ErrNotFound means that there is neither a policy nor a file.
 func (p *Policies) Put(ctx context.Context, change Change) (created bool, err error) {
 	head, err := p.Get(ctx, change.Org, change.Name)
-	exists := err == nil
 	if err != nil && (!errors.Is(err, storage.ErrNotFound) || change.Content == nil) {
 		return false, err
 	}
@@ -86,33 +85,18 @@ func (p *Policies) Put(ctx context.Context, change Change) (created bool, err er
 			return false, err
 		}
 	}
-	if !exists {
-		if created, err = p.create(ctx, change, number); created || err != nil {
-			return created, err
-		}
+	fresh := policy.Head{
+		ID: evidence.NewID(), Org: change.Org, Name: change.Name, Description: change.Description,
+		CreatedBy: change.By, CreatedAt: change.At, LastModifiedAt: change.At,
 	}
-	_, err = p.heads.Update(ctx, policyID(change.Org, change.Name), func(head *policy.Head) error {
+	stored, err := storage.Upsert(ctx, p.heads, fresh, storage.WithoutError(func(head *policy.Head) {
 		head.Describe(change.Description, change.By, change.At)
 		if number > head.Latest {
 			head.Latest, head.Sum, head.Controls = number, evidence.SHA256(change.Content), change.Controls
 			head.LastModifiedAt = max(head.LastModifiedAt, change.At)
 		}
-		return nil
-	})
-	return false, err
-}
-
-// create stores the head of a new policy; created is false if there is one by now.
-func (p *Policies) create(ctx context.Context, change Change, number int) (created bool, err error) {
-	err = p.heads.Insert(ctx, policy.Head{
-		ID: evidence.NewID(), Org: change.Org, Name: change.Name, Description: change.Description,
-		CreatedBy: change.By, CreatedAt: change.At, LastModifiedAt: change.At,
-		Latest: number, Sum: evidence.SHA256(change.Content), Controls: change.Controls,
-	})
-	if errors.Is(err, storage.ErrExists) {
-		return false, nil
-	}
-	return err == nil, err
+	}))
+	return err == nil && stored.ID == fresh.ID, err
 }
 
 // insertVersion stores a version under the first free number from the given one on. If it meets a version with the same

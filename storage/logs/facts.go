@@ -165,18 +165,7 @@ func collectionOf(kind string) string {
 
 // eachRecord calls yield with the documents of a collection that exist among ids, in that order.
 func (l *Logs) eachRecord(ctx context.Context, schema *storage.Schema, ids []string, yield func(*storage.Record) error) error {
-	for records := storage.RecordsByID(l.docs, schema, ids); records.More(); {
-		batch, err := records.Next(ctx, factBytes)
-		if err != nil {
-			return err
-		}
-		for i := range batch {
-			if err := yield(&batch[i]); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return storage.RecordsByID(l.docs, schema, ids).Each(ctx, factBytes, yield)
 }
 
 // document is the id of the fact's document in the collection of its kind. Names may contain colons, numbers do not.
@@ -203,7 +192,7 @@ func (l *Logs) Covering(ctx context.Context, org string, size int64) (Checkpoint
 // At returns the last checkpoint that was published by a time in Unix seconds, zero if there was none. As later
 // checkpoints cover more, it bisects the sizes: a command for each doubling of the log.
 func (l *Logs) At(ctx context.Context, org string, at float64) (last Checkpoint, err error) {
-	log, err := l.logs.Get(ctx, org)
+	log, err := l.Collection.Get(ctx, org)
 	if err != nil {
 		return last, storage.IgnoreMissing(err)
 	}

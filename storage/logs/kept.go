@@ -124,7 +124,7 @@ func (l *Logs) RecordRestore(ctx context.Context, why string) (map[string]string
 		if err != nil {
 			return halted, err
 		}
-		log, err := l.logs.Update(ctx, record.ID, storage.WithoutError(func(log *Log) { log.Restored = why }))
+		log, err := l.Collection.Update(ctx, record.ID, storage.WithoutError(func(log *Log) { log.Restored = why }))
 		if err != nil {
 			return halted, err
 		}
@@ -147,7 +147,7 @@ var ErrConsistent = errors.New("the database has all entries of the last checkpo
 // Continue begins a new log for an organization whose log must not be continued, with the entries of the database and
 // another origin. Its next entry cites the last checkpoint of the old log in the object store.
 func (l *Logs) Continue(ctx context.Context, org string) (Log, error) {
-	old, err := l.logs.GetVersioned(ctx, org)
+	old, err := l.Collection.GetVersioned(ctx, org)
 	if err != nil {
 		return Log{}, err
 	}
@@ -171,7 +171,7 @@ func (l *Logs) Continue(ctx context.Context, org string) (Log, error) {
 	batch := &storage.Batch{}
 	l.versions.AddEncodedIn(batch, &citation, []byte(last.Note))
 	l.pending.PutIn(batch, citation)
-	l.logs.ReplaceIn(batch, &next, old.Revision)
+	l.Collection.ReplaceIn(batch, &next, old.Revision)
 	return next, batch.Write(ctx, l.docs)
 }
 

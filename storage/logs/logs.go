@@ -123,12 +123,12 @@ const maxCachedParts = 4 << 20
 
 // Logs keeps the logs of all organizations.
 type Logs struct {
+	storage.Collection[Log]
 	docs        storage.Documents
 	objects     storage.Objects
 	pending     storage.Collection[Leaf]
 	versions    storage.Collection[Leaf]
 	locations   storage.Collection[location]
-	logs        storage.Collection[Log]
 	blocks      storage.Collection[block]
 	checkpoints storage.Collection[Checkpoint]
 	parts       storage.Collection[Part]
@@ -141,10 +141,10 @@ type Logs struct {
 func New(docs storage.Documents, objects storage.Objects) *Logs {
 	return &Logs{
 		docs: docs, objects: objects, cached: cache.NewLRU[[]byte](maxCachedParts),
-		pending:   storage.NewCollection(docs, pendingSchema, (*Leaf).pendingKey, nil),
-		versions:  storage.NewCollection(docs, versionSchema, (*Leaf).key, nil),
-		locations: storage.NewCollection(docs, locationSchema, func(p *location) string { return leafKey(p.Org, p.Name) }, nil),
-		logs:      storage.NewCollection(docs, logSchema, func(l *Log) string { return l.Org }, (*Log).fields),
+		pending:    storage.NewCollection(docs, pendingSchema, (*Leaf).pendingKey, nil),
+		versions:   storage.NewCollection(docs, versionSchema, (*Leaf).key, nil),
+		locations:  storage.NewCollection(docs, locationSchema, func(p *location) string { return leafKey(p.Org, p.Name) }, nil),
+		Collection: storage.NewCollection(docs, logSchema, func(l *Log) string { return l.Org }, (*Log).fields),
 		blocks: storage.NewCollection(docs, blockSchema,
 			func(b *block) string { return numbered(b.Org, b.First) },
 			func(b *block) map[string]any { return map[string]any{"org": b.Org, "first": b.First} }),
@@ -158,19 +158,11 @@ func New(docs storage.Documents, objects storage.Objects) *Logs {
 
 func numbered(org string, number int64) string { return fmt.Sprintf("%s/%d", org, number) }
 
-// Get returns the log of an organization, or storage.ErrNotFound.
-func (l *Logs) Get(ctx context.Context, org string) (Log, error) { return l.logs.Get(ctx, org) }
-
-// GetVersioned is Get with the revision, for Commit.
-func (l *Logs) GetVersioned(ctx context.Context, org string) (storage.Versioned[Log], error) {
-	return l.logs.GetVersioned(ctx, org)
-}
-
 // Begin makes the log of an organization, with an origin, unless there is one by now.
 func (l *Logs) Begin(ctx context.Context, org, origin string) error {
 	secret := make([]byte, translog.SaltSize)
 	_, _ = rand.Read(secret) // never fails
-	_, err := storage.Ensure(ctx, l.logs, Log{Org: org, Origin: origin, Secret: secret})
+	_, err := storage.Ensure(ctx, l.Collection, Log{Org: org, Origin: origin, Secret: secret})
 	return err
 }
 
@@ -258,7 +250,7 @@ func (l *Logs) Commit(ctx context.Context, log *Log, revision int64, change *Cha
 	if change.Checkpoint != nil {
 		l.checkpoints.AddIn(batch, *change.Checkpoint)
 	}
-	next := l.logs.ReplaceIn(batch, log, revision)
+	next := l.Collection.ReplaceIn(batch, log, revision)
 	// Leaves are pending until all else is stored. After a crash, a sequencer finds their locations and drops them.
 	l.pending.DeleteIn(batch, evidence.Map(change.Leaves, func(leaf Leaf) string { return leaf.pendingKey() })...)
 	return next, batch.Write(ctx, l.docs)

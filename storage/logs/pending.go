@@ -100,7 +100,7 @@ func (l *Logs) Uncosigned(ctx context.Context, now float64, after string) ([]job
 
 // due returns a page of the logs on which work of a kind is due. index is that of its time, and the name of its field.
 func (l *Logs) due(ctx context.Context, index string, kind *job.Kind, now float64, after string) ([]job.Ref, string, error) {
-	found, next, err := l.logs.FindFields(ctx, storage.Query{
+	found, next, err := l.Collection.FindFields(ctx, storage.Query{
 		Index: index, From: &storage.Bound{Value: 0.0}, To: &storage.Bound{Value: now}, After: after, Limit: storage.MaxMany,
 	})
 	refs := evidence.Map(found, func(record storage.Record) job.Ref {

@@ -45,7 +45,7 @@ func (l *Logs) RecordCosignature(ctx context.Context, org string, size int64, na
 			return err
 		}
 	}
-	_, err := l.logs.Update(ctx, org, func(log *Log) error {
+	_, err := l.Collection.Update(ctx, org, func(log *Log) error {
 		if log.Witnesses == nil {
 			log.Witnesses = map[string]Witness{}
 		}

@@ -101,11 +101,10 @@ func clientOptions(o Options) (*options.ClientOptions, error) {
 	if settings.Validate() != nil {
 		return nil, errors.New("the MongoDB URI is malformed")
 	}
-	journaled := true
 	settings.SetAppName("attestry").
 		SetReadConcern(readconcern.Majority()).
 		SetReadPreference(readpref.Primary()).
-		SetWriteConcern(&writeconcern.WriteConcern{W: writeconcern.WCMajority, Journal: &journaled})
+		SetWriteConcern(&writeconcern.WriteConcern{W: writeconcern.WCMajority, Journal: new(true)})
 	if settings.ServerSelectionTimeout == nil {
 		settings.SetServerSelectionTimeout(selectionTimeout)
 	}

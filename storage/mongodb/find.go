@@ -7,6 +7,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"attestry/evidence"
 	"attestry/storage"
 )
 
@@ -81,10 +82,7 @@ func fetch(ctx context.Context, collection *mongo.Collection, scan *storage.Scan
 // filter selects the entries after the position where the scan begins. Each branch repeats the equalities and so is a
 // range of the index: the server merges sorted ranges instead of sorting.
 func filter(scan *storage.Scan, equal []any) bson.D {
-	branches := bson.A{}
-	for _, segment := range scan.Segments(scan.After) {
-		branches = append(branches, branch(scan, equal, segment))
-	}
+	branches := bson.A(evidence.Map(scan.Segments(scan.After), func(segment storage.Segment) any { return branch(scan, equal, segment) }))
 	switch len(branches) {
 	case 0: // nothing comes after the position
 		return bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: bson.A{}}}}}

@@ -48,7 +48,7 @@ func (o *Outbox) EnqueueIn(ctx context.Context, batch *storage.Batch, event noti
 }
 
 // EnqueueTrailEventsIn is EnqueueIn for events of trails. It takes a command for each organization, at most twice a
-// second (see Actions.Recent).
+// second (see Actions.Recent). Events that are added again notify once.
 func (o *Outbox) EnqueueTrailEventsIn(ctx context.Context, batch *storage.Batch, events []evidence.TrailEvent) error {
 	for i := range events {
 		event := notification.TrailEvent(&events[i])

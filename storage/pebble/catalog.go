@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -93,55 +92,24 @@ func (c *catalog) decode(name string, value []byte) error {
 	return nil
 }
 
-// setLayout writes the layout of a new or older folder.
-func (c *catalog) setLayout(batch *pebble.Batch) error {
-	if c.layout == layout {
-		return nil
-	}
-	return set(batch, layoutName, binary.BigEndian.AppendUint32(nil, layout))
-}
-
 // spaceOf returns the space of a name and assigns one if it has none.
-func (c *catalog) spaceOf(batch *pebble.Batch, name string) (entry, error) {
+func (c *catalog) spaceOf(e *edits, name string) entry {
 	if found, ok := c.entries[name]; ok {
-		return found, nil
+		return found
 	}
 	c.last++
 	one := entry{state: building}
 	binary.BigEndian.PutUint32(one.space[:], c.last)
-	if err := set(batch, lastName, one.space[:]); err != nil {
-		return entry{}, err
-	}
-	return one, c.put(batch, name, one)
+	e.set(space{}.key(lastName), one.space[:])
+	c.put(e, name, one)
+	return one
 }
 
-func (c *catalog) put(batch *pebble.Batch, name string, one entry) error {
+func (c *catalog) put(e *edits, name string, one entry) {
 	c.entries[name] = one
-	return set(batch, name, append(bytes.Clone(one.space[:]), one.state))
-}
-
-func (c *catalog) drop(batch *pebble.Batch, name string) error {
-	if err := c.entries[name].space.clear(batch); err != nil {
-		return err
-	}
-	delete(c.entries, name)
-	return batch.Delete(space{}.key(name), nil)
-}
-
-func (c *catalog) indexesOf(collection string) []string {
-	var names []string
-	for name := range c.entries {
-		if strings.HasPrefix(name, indexNames+collection+"(") {
-			names = append(names, name)
-		}
-	}
-	return names
+	e.set(space{}.key(name), append(bytes.Clone(one.space[:]), one.state))
 }
 
 func indexName(schema *storage.Schema, i *index) string {
 	return indexNames + schema.Name + "(" + i.identity() + ")"
-}
-
-func set(batch *pebble.Batch, name string, value []byte) error {
-	return batch.Set(space{}.key(name), value, nil)
 }

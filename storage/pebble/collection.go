@@ -2,6 +2,7 @@ package pebble
 
 import (
 	"encoding/hex"
+	"errors"
 	"slices"
 	"strings"
 
@@ -19,8 +20,18 @@ func (s space) key(text string) []byte {
 	return append(append(key, s[:]...), text...)
 }
 
-func (s space) clear(batch *pebble.Batch) error {
-	return batch.DeleteRange(s[:], ordered.After(s[:]), nil)
+// edits are changes in a batch. They must not be applied if one of them has failed.
+type edits struct {
+	batch *pebble.Batch
+	err   error
+}
+
+func (e *edits) set(key, value []byte) { e.err = errors.Join(e.err, e.batch.Set(key, value, nil)) }
+
+func (e *edits) delete(key []byte) { e.err = errors.Join(e.err, e.batch.Delete(key, nil)) }
+
+func (e *edits) clear(s space) {
+	e.err = errors.Join(e.err, e.batch.DeleteRange(s[:], ordered.After(s[:]), nil))
 }
 
 // collection says where the documents of a collection and the entries of its indexes are.

@@ -141,15 +141,15 @@ func (c *committer) write(commands []*command) error {
 			one.outcome = c.group.add(one)
 		}
 	}
-	if c.group.failure != nil || c.group.batch.Empty() {
-		return c.group.failure
+	if c.group.err != nil || c.group.batch.Empty() {
+		return explain(c.db.folder, c.group.err)
 	}
 	if err := c.checkRoom(c.group.batch.Len()); err != nil {
 		return err
 	}
 	groups := c.db.acknowledged.Load() + 1
-	if err := set(c.group.batch, groupsName, binary.BigEndian.AppendUint64(nil, groups)); err != nil {
-		return explain(c.db.folder, err)
+	if c.group.set(space{}.key(groupsName), binary.BigEndian.AppendUint64(nil, groups)); c.group.err != nil {
+		return explain(c.db.folder, c.group.err)
 	}
 	err := goroutine.Recovered(func() error { return c.db.engine.Apply(c.group.batch, pebble.Sync) })
 	if errors.Is(err, goroutine.ErrPanicked) {

@@ -33,7 +33,7 @@ func (db *DB) Find(ctx context.Context, schema *storage.Schema, query storage.Qu
 	err = db.read(ctx, func(v *view) error {
 		err := v.iterate(func(iterator *pebble.Iterator) error {
 			f := newFinder(c, v, iterator, scan, query)
-			return f.run(ctx)
+			return storage.Merge(ctx, f.sources, f.before, func(key *[]byte) (bool, error) { return f.add(ctx, *key) })
 		})
 		if err != nil {
 			return err
@@ -125,10 +125,6 @@ func newFinder(c *collection, v *view, iterator *pebble.Iterator, scan *storage.
 	// With less than 2, a source would seek for every entry.
 	f.chunk = min(max(scan.Need()/max(len(f.sources), 1), 2), maxChunk)
 	return f
-}
-
-func (f *finder) run(ctx context.Context) error {
-	return storage.Merge(ctx, f.sources, f.before, func(key *[]byte) (bool, error) { return f.add(ctx, *key) })
 }
 
 // before compares keys without their prefixes.

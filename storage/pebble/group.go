@@ -2,25 +2,21 @@ package pebble
 
 import (
 	"bytes"
-	"errors"
 	"maps"
-
-	"github.com/cockroachdb/pebble/v2"
 
 	"attestry/storage"
 )
 
 // group collects several commands in one batch.
 type group struct {
-	db    *DB
-	batch *pebble.Batch
+	db *DB
+	// edits have failed if a part of a command is missing in the batch.
+	edits
 	// changed are the documents that the group has changed, by the key of the record. The head of a deleted one is nil.
 	changed map[string]head
 	// own are the documents that the current command changes. They are added to changed if it is not refused.
 	own      map[string]head
 	replaced []replaced // by the steps of the current command
-	// failure is set if a part of a command is missing in the batch, which must not be applied then.
-	failure error
 }
 
 // replaced is what a step replaces: the head of a record, or nil, and the index keys. skip means that it does nothing.
@@ -31,13 +27,13 @@ type replaced struct {
 }
 
 func newGroup(db *DB) *group {
-	return &group{db: db, batch: db.engine.NewBatch(), changed: map[string]head{}, own: map[string]head{}}
+	return &group{db: db, edits: edits{batch: db.engine.NewBatch()}, changed: map[string]head{}, own: map[string]head{}}
 }
 
 func (g *group) begin() {
 	g.batch.Reset()
 	clear(g.changed)
-	g.failure = nil
+	g.err = nil
 }
 
 // add adds a command to the batch. A refused command adds nothing.
@@ -47,12 +43,9 @@ func (g *group) add(c *command) error {
 	}
 	maps.Copy(g.changed, g.own)
 	for i := range c.steps {
-		if err := g.write(&c.steps[i], g.replaced[i]); err != nil {
-			g.failure = explain(g.db.folder, err)
-			return g.failure
-		}
+		g.write(&c.steps[i], g.replaced[i])
 	}
-	return nil
+	return explain(g.db.folder, g.err)
 }
 
 func (g *group) checkAll(c *command) error {
@@ -135,47 +128,34 @@ func (g *group) lookUp(from reader, key []byte) (old head, err error) {
 	return old, err
 }
 
-// write adds a step to the batch. Version 2.1 of Pebble returns no error there.
-func (g *group) write(s *step, r replaced) error {
+func (g *group) write(s *step, r replaced) {
 	if r.skip {
-		return nil
+		return
 	}
-	return errors.Join(g.writeRecord(s, r), g.writeEntries(r.entries, s.row.entries))
-}
-
-func (g *group) writeRecord(s *step, r replaced) error {
-	var errs [2]error
 	if s.kind == storage.WriteDelete {
-		errs[0] = g.batch.Delete(s.row.key, nil)
+		g.delete(s.row.key)
 	} else {
-		errs[0] = g.batch.Set(s.row.key, s.row.value, nil)
+		g.set(s.row.key, s.row.value)
 	}
 	switch {
 	case s.row.body != nil:
-		errs[1] = g.batch.Set(s.row.bodyKey(), s.row.body, nil)
+		g.set(s.row.bodyKey(), s.row.body)
 	case r.head != nil && r.head.apart():
-		errs[1] = g.batch.Delete(s.row.bodyKey(), nil)
+		g.delete(s.row.bodyKey())
 	}
-	return errors.Join(errs[:]...)
+	g.writeEntries(r.entries, s.row.entries)
 }
 
 // writeEntries replaces the index entries of a document. Either list may be nil.
-func (g *group) writeEntries(old, entries [][]byte) error {
+func (g *group) writeEntries(old, entries [][]byte) {
 	for i, key := range old {
-		if key == nil || entries != nil && bytes.Equal(key, entries[i]) {
-			continue
-		}
-		if err := g.batch.Delete(key, nil); err != nil {
-			return err
+		if key != nil && (entries == nil || !bytes.Equal(key, entries[i])) {
+			g.delete(key)
 		}
 	}
 	for i, key := range entries {
-		if key == nil || old != nil && bytes.Equal(key, old[i]) {
-			continue
-		}
-		if err := g.batch.Set(key, nil, nil); err != nil {
-			return err
+		if key != nil && (old == nil || !bytes.Equal(key, old[i])) {
+			g.set(key, nil)
 		}
 	}
-	return nil
 }

@@ -2,9 +2,11 @@ package pebble
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -24,17 +26,16 @@ func (db *DB) prepare(ctx context.Context) error {
 	db.acknowledged.Store(catalog.groups)
 	batch := db.engine.NewBatch()
 	defer batch.Close()
-	if err := catalog.setLayout(batch); err != nil {
-		return err
+	e := &edits{batch: batch}
+	if catalog.layout != layout { // of a new or older folder
+		e.set(space{}.key(layoutName), binary.BigEndian.AppendUint32(nil, layout))
 	}
 	missing := map[*collection][]*index{}
 	for name, c := range db.collections {
-		if missing[c], err = catalog.declare(batch, name, c); err != nil {
-			return err
-		}
+		missing[c] = catalog.declare(e, name, c)
 	}
-	if batch.Empty() {
-		return nil
+	if e.err != nil || batch.Empty() {
+		return e.err
 	}
 	if err := db.engine.Apply(batch, pebble.Sync); err != nil {
 		return err
@@ -48,42 +49,26 @@ func (db *DB) prepare(ctx context.Context) error {
 }
 
 // declare assigns the spaces of a collection and returns the indexes that must be built.
-func (c *catalog) declare(batch *pebble.Batch, name string, col *collection) ([]*index, error) {
-	records, err := c.spaceOf(batch, recordsNames+name)
-	if err != nil {
-		return nil, err
-	}
-	bodies, err := c.spaceOf(batch, bodiesNames+name)
-	if err != nil {
-		return nil, err
-	}
-	col.records, col.bodies = records.space, bodies.space
-	var missing []*index
+func (c *catalog) declare(e *edits, name string, col *collection) (missing []*index) {
+	col.records, col.bodies = c.spaceOf(e, recordsNames+name).space, c.spaceOf(e, bodiesNames+name).space
 	kept := make([]string, 0, len(col.indexes))
 	for i := range col.indexes {
 		one := &col.indexes[i]
 		kept = append(kept, indexName(col.schema, one))
-		found, err := c.spaceOf(batch, indexName(col.schema, one))
-		if err != nil {
-			return nil, err
-		}
-		one.space = found.space
-		if found.state == built {
-			continue
-		}
-		missing = append(missing, one)
-		if err := one.space.clear(batch); err != nil {
-			return nil, err
+		found := c.spaceOf(e, indexName(col.schema, one))
+		if one.space = found.space; found.state != built {
+			missing = append(missing, one)
+			e.clear(one.space)
 		}
 	}
-	for _, old := range c.indexesOf(name) {
-		if !slices.Contains(kept, old) {
-			if err := c.drop(batch, old); err != nil {
-				return nil, err
-			}
+	for old, of := range c.entries {
+		if strings.HasPrefix(old, indexNames+name+"(") && !slices.Contains(kept, old) {
+			e.clear(of.space)
+			e.delete(space{}.key(old))
+			delete(c.entries, old)
 		}
 	}
-	return missing, nil
+	return missing
 }
 
 // build writes the entries of indexes. It syncs each batch, as package wal expects.
@@ -122,30 +107,26 @@ func addEntries(batch *pebble.Batch, indexes []*index, iterator *pebble.Iterator
 	if err != nil {
 		return err
 	}
+	e := &edits{batch: batch}
 	for _, one := range indexes {
-		if !one.holds(fields) {
-			continue
-		}
-		key := one.appendKey(nil, fields, iterator.Key()[len(space{}):])
-		if err := batch.Set(key, nil, nil); err != nil {
-			return err
+		if one.holds(fields) {
+			e.set(one.appendKey(nil, fields, iterator.Key()[len(space{}):]), nil)
 		}
 	}
-	return nil
+	return e.err
 }
 
 func (db *DB) markBuilt(catalog *catalog, missing map[*collection][]*index) error {
 	batch := db.engine.NewBatch()
 	defer batch.Close()
+	e := &edits{batch: batch}
 	for c, indexes := range missing {
 		for _, one := range indexes {
-			if err := catalog.put(batch, indexName(c.schema, one), entry{space: one.space, state: built}); err != nil {
-				return err
-			}
+			catalog.put(e, indexName(c.schema, one), entry{space: one.space, state: built})
 		}
 	}
-	if batch.Empty() {
-		return nil
+	if e.err != nil || batch.Empty() {
+		return e.err
 	}
 	return db.engine.Apply(batch, pebble.Sync)
 }

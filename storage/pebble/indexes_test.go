@@ -96,9 +96,11 @@ func TestInterruptedIndexIsBuiltFromTheBeginning(t *testing.T) {
 	// After a crash the index is still in the state building. Here it lacks all entries but one of a missing document.
 	one := db.collections["things"].indexes[0]
 	batch := db.engine.NewBatch()
-	must(t, (&catalog{entries: map[string]entry{}}).put(batch, indexName(schema, &one), entry{space: one.space, state: building}))
-	must(t, batch.DeleteRange(one.space[:], ordered.After(one.space[:]), nil))
-	must(t, batch.Set(one.appendKey(nil, nil, []byte("gone")), nil, nil))
+	e := &edits{batch: batch}
+	(&catalog{entries: map[string]entry{}}).put(e, indexName(schema, &one), entry{space: one.space, state: building})
+	e.clear(one.space)
+	e.set(one.appendKey(nil, nil, []byte("gone")), nil)
+	must(t, e.err)
 	must(t, db.engine.Apply(batch, pebble.Sync))
 	must(t, batch.Close())
 	must(t, db.Close())

@@ -76,8 +76,7 @@ func attestationTypeVersionID(org, name string, version int) string {
 // Concurrent ones get numbers of their own. The definition must be one that compiles.
 func (a *AttestationTypes) Put(ctx context.Context, fresh evidence.AttestationTypeVersion) (int, error) {
 	head, err := a.Head(ctx, fresh.Org, fresh.Name)
-	exists := err == nil
-	if err != nil && !errors.Is(err, storage.ErrNotFound) {
+	if storage.IgnoreMissing(err) != nil {
 		return 0, err
 	}
 	if err := a.moveSchema(ctx, &fresh); err != nil {
@@ -86,7 +85,7 @@ func (a *AttestationTypes) Put(ctx context.Context, fresh evidence.AttestationTy
 	if fresh.Version, err = a.insertVersion(ctx, fresh, head.Latest+1); err != nil {
 		return 0, err
 	}
-	return fresh.Version, a.updateHead(ctx, fresh, exists)
+	return fresh.Version, a.updateHead(ctx, fresh)
 }
 
 // moveSchema stores a large schema as an object.
@@ -116,23 +115,14 @@ func (a *AttestationTypes) insertVersion(ctx context.Context, fresh evidence.Att
 		"Custom attestation type '%s' is being changed by many requests at once, please try again", fresh.Name)
 }
 
-func (a *AttestationTypes) updateHead(ctx context.Context, fresh evidence.AttestationTypeVersion, exists bool) error {
-	if !exists {
-		err := a.heads.Insert(ctx, evidence.AttestationType{
-			Org: fresh.Org, Name: fresh.Name, Description: fresh.Description, Latest: fresh.Version,
-			CreatedBy: fresh.CreatedBy, CreatedAt: fresh.Timestamp, LastModifiedAt: fresh.Timestamp,
-		})
-		if !errors.Is(err, storage.ErrExists) {
-			return err
-		}
-	}
-	_, err := a.heads.Update(ctx, idIn(fresh.Org, fresh.Name), func(head *evidence.AttestationType) error {
+func (a *AttestationTypes) updateHead(ctx context.Context, fresh evidence.AttestationTypeVersion) error {
+	made := evidence.AttestationType{Org: fresh.Org, Name: fresh.Name, CreatedBy: fresh.CreatedBy, CreatedAt: fresh.Timestamp}
+	_, err := storage.Upsert(ctx, a.heads, made, storage.WithoutError(func(head *evidence.AttestationType) {
 		if fresh.Version > head.Latest {
 			head.Latest, head.Description, head.Archived = fresh.Version, fresh.Description, false
 			head.LastModifiedAt = max(head.LastModifiedAt, fresh.Timestamp)
 		}
-		return nil
-	})
+	}))
 	return err
 }
 

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,12 +43,7 @@ func (s Settings) days(org string) int {
 }
 
 func (s Settings) on() bool {
-	for _, days := range s.Organizations {
-		if days > 0 {
-			return true
-		}
-	}
-	return s.Days > 0
+	return s.Days > 0 || slices.ContainsFunc(slices.Collect(maps.Values(s.Organizations)), func(days int) bool { return days > 0 })
 }
 
 // Retention keeps the objects of organizations from deletion.

@@ -74,8 +74,7 @@ func (s *Store) listScope(ctx context.Context, prefix, after string, limit int) 
 }
 
 func (s *Store) each(ctx context.Context, options minio.ListObjectsOptions, yield func(minio.ObjectInfo) bool) error {
-	fetchOwner := false
-	options.FetchOwner = &fetchOwner
+	options.FetchOwner = new(false)
 	for info := range s.client.ListObjectsIter(ctx, s.bucket, options) {
 		if info.Err != nil {
 			return fmt.Errorf("list bucket %s: %w", s.bucket, asOutage(ctx, info.Err))

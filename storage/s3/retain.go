@@ -34,8 +34,8 @@ const noLock = "InvalidRequest"
 // ErrNoObjectLock reports a bucket without object lock, which cannot keep objects from deletion.
 var ErrNoObjectLock = errors.New("the bucket has no object lock")
 
-// Lock is the retention of one version of an object.
-type Lock struct {
+// ObjectRetention is the retention of one version of an object.
+type ObjectRetention struct {
 	Mode  RetentionMode
 	Until time.Time
 	// Held means a legal hold, which has no end and only an operator can set.
@@ -43,11 +43,11 @@ type Lock struct {
 }
 
 // Runs reports whether the retention has not ended.
-func (l Lock) Runs() bool { return l.Until.After(time.Now()) }
+func (r ObjectRetention) Runs() bool { return r.Until.After(time.Now()) }
 
-// LockOf returns the retention of the newest version of an object.
-func (s *Store) LockOf(ctx context.Context, key string) (Lock, error) {
-	found, err := s.lockOf(ctx, key, "")
+// RetentionOf returns the retention of the newest version of an object.
+func (s *Store) RetentionOf(ctx context.Context, key string) (ObjectRetention, error) {
+	found, err := s.retentionOf(ctx, key, "")
 	if err != nil {
 		err = fmt.Errorf("read the retention of object %s: %w", key, asOutage(ctx, translate(err)))
 	}
@@ -56,22 +56,22 @@ func (s *Store) LockOf(ctx context.Context, key string) (Lock, error) {
 
 // Lock sets mode and end of the retention of an object's newest version. It never shortens it, nor weakens a running
 // Compliance. ErrNoObjectLock means a bucket without object lock. Unlike Retain, it needs no mode of the store.
-func (s *Store) Lock(ctx context.Context, key string, lock Lock) error {
-	present, err := s.LockOf(ctx, key)
+func (s *Store) Lock(ctx context.Context, key string, wanted ObjectRetention) error {
+	present, err := s.RetentionOf(ctx, key)
 	if err != nil {
 		return err
 	}
 	if present.Mode == Compliance && present.Runs() {
-		lock.Mode = Compliance
+		wanted.Mode = Compliance
 	}
-	if present.Mode == lock.Mode && !lock.Until.After(present.Until) {
+	if present.Mode == wanted.Mode && !wanted.Until.After(present.Until) {
 		return nil
 	}
-	if present.Until.After(lock.Until) {
-		lock.Until = present.Until
+	if present.Until.After(wanted.Until) {
+		wanted.Until = present.Until
 	}
-	mode := minio.RetentionMode(lock.Mode)
-	err = s.client.PutObjectRetention(ctx, s.bucket, key, minio.PutObjectRetentionOptions{Mode: &mode, RetainUntilDate: &lock.Until})
+	mode := minio.RetentionMode(wanted.Mode)
+	err = s.client.PutObjectRetention(ctx, s.bucket, key, minio.PutObjectRetentionOptions{Mode: &mode, RetainUntilDate: &wanted.Until})
 	if minio.ToErrorResponse(err).Code == noLock {
 		return fmt.Errorf("%w: %w", ErrNoObjectLock, err)
 	}
@@ -87,7 +87,7 @@ func (s *Store) Retain(ctx context.Context, key string, until time.Time) error {
 	if _, err := storage.ParseObjectKey(key); err != nil {
 		return err
 	}
-	present, err := s.lockOf(ctx, key, "")
+	present, err := s.retentionOf(ctx, key, "")
 	if err != nil {
 		return fmt.Errorf("retain object %s: %w", key, asOutage(ctx, translate(err)))
 	}
@@ -104,7 +104,7 @@ func (s *Store) Retain(ctx context.Context, key string, until time.Time) error {
 	if err == nil {
 		return nil
 	}
-	if now, lockErr := s.lockOf(ctx, key, ""); lockErr == nil && !until.After(now.Until) {
+	if now, lockErr := s.retentionOf(ctx, key, ""); lockErr == nil && !until.After(now.Until) {
 		// Another process has set a later moment meanwhile, which the server did not let us shorten.
 		return nil
 	}
@@ -142,19 +142,19 @@ func (s *Store) deleteVersion(ctx context.Context, key, version string) error {
 	if err == nil {
 		return nil
 	}
-	if present, lockErr := s.lockOf(ctx, key, version); lockErr == nil && (present.Held || present.Runs()) {
+	if present, lockErr := s.retentionOf(ctx, key, version); lockErr == nil && (present.Held || present.Runs()) {
 		return fmt.Errorf("delete version %s of object %s: %w: %w", version, key, storage.ErrRetained, err)
 	}
 	return err
 }
 
-// lockOf returns the retention of a version, or of the newest one if version is "".
-func (s *Store) lockOf(ctx context.Context, key, version string) (Lock, error) {
+// retentionOf returns the retention of a version, or of the newest one if version is "".
+func (s *Store) retentionOf(ctx context.Context, key, version string) (ObjectRetention, error) {
 	info, err := s.client.StatObject(ctx, s.bucket, key, minio.StatObjectOptions{VersionID: version})
 	if err != nil {
-		return Lock{}, err
+		return ObjectRetention{}, err
 	}
-	found := Lock{
+	found := ObjectRetention{
 		Mode: RetentionMode(info.Metadata.Get(lockModeHeader)),
 		Held: info.Metadata.Get(legalHoldHeader) == string(minio.LegalHoldEnabled),
 	}

@@ -256,31 +256,31 @@ func TestLockKeepsTheLaterEndAndTheStricterMode(t *testing.T) {
 	store := open(t, options)
 	object := put(t, store, "evidence")
 	near := time.Now().Truncate(time.Second).Add(5 * time.Second)
-	for _, test := range []struct{ given, want s3.Lock }{
-		{s3.Lock{Mode: s3.Governance, Until: near}, s3.Lock{Mode: s3.Governance, Until: near}},
-		{s3.Lock{Mode: s3.Governance, Until: near.Add(-time.Second)}, s3.Lock{Mode: s3.Governance, Until: near}},
-		{s3.Lock{Mode: s3.Governance, Until: near.Add(time.Hour)}, s3.Lock{Mode: s3.Governance, Until: near.Add(time.Hour)}},
+	for _, test := range []struct{ given, want s3.ObjectRetention }{
+		{s3.ObjectRetention{Mode: s3.Governance, Until: near}, s3.ObjectRetention{Mode: s3.Governance, Until: near}},
+		{s3.ObjectRetention{Mode: s3.Governance, Until: near.Add(-time.Second)}, s3.ObjectRetention{Mode: s3.Governance, Until: near}},
+		{s3.ObjectRetention{Mode: s3.Governance, Until: near.Add(time.Hour)}, s3.ObjectRetention{Mode: s3.Governance, Until: near.Add(time.Hour)}},
 	} {
 		if err := store.Lock(t.Context(), object.Key, test.given); err != nil {
 			t.Errorf("%+v: %v", test.given, err)
 		}
-		if got, err := store.LockOf(t.Context(), object.Key); err != nil || got.Mode != test.want.Mode || !got.Until.Equal(test.want.Until) {
+		if got, err := store.RetentionOf(t.Context(), object.Key); err != nil || got.Mode != test.want.Mode || !got.Until.Equal(test.want.Until) {
 			t.Errorf("%+v: it has %+v, %v", test.given, got, err)
 		}
 	}
 	strict := put(t, store, "strict")
 	for _, mode := range []s3.RetentionMode{s3.Compliance, s3.Governance} {
-		if err := store.Lock(t.Context(), strict.Key, s3.Lock{Mode: mode, Until: near}); err != nil {
+		if err := store.Lock(t.Context(), strict.Key, s3.ObjectRetention{Mode: mode, Until: near}); err != nil {
 			t.Error(err)
 		}
 	}
 	// Until then the bucket cannot be emptied.
 	defer time.Sleep(time.Until(near.Add(time.Second)))
-	if got, err := store.LockOf(t.Context(), strict.Key); err != nil || got.Mode != s3.Compliance || !got.Until.Equal(near) {
+	if got, err := store.RetentionOf(t.Context(), strict.Key); err != nil || got.Mode != s3.Compliance || !got.Until.Equal(near) {
 		t.Errorf("it has %+v, %v", got, err)
 	}
 	absent := storage.ObjectKey("org", strings.Repeat("ab", 32))
-	if _, err := store.LockOf(t.Context(), absent); !errors.Is(err, storage.ErrNotFound) {
+	if _, err := store.RetentionOf(t.Context(), absent); !errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("the lock of an absent object: %v", err)
 	}
 }
@@ -288,7 +288,7 @@ func TestLockKeepsTheLaterEndAndTheStricterMode(t *testing.T) {
 func TestLockInABucketWithoutObjectLock(t *testing.T) {
 	store := open(t, newBucket(t))
 	object := put(t, store, "evidence")
-	err := store.Lock(t.Context(), object.Key, s3.Lock{Mode: s3.Governance, Until: time.Now().Add(time.Hour)})
+	err := store.Lock(t.Context(), object.Key, s3.ObjectRetention{Mode: s3.Governance, Until: time.Now().Add(time.Hour)})
 	if !errors.Is(err, s3.ErrNoObjectLock) || errors.Is(err, storage.ErrOutage) {
 		t.Errorf("Lock returned %v", err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"slices"
 	"time"
 
 	"attestry/evidence"
@@ -69,11 +68,11 @@ func (t *Tenancy) WithdrawInvitation(ctx context.Context, orgName, id string, by
 		if err != nil {
 			return err
 		}
-		i := slices.IndexFunc(open, func(one identity.Invitation) bool { return one.ID == id })
-		if i < 0 {
+		found, ok := evidence.First(open, func(one identity.Invitation) bool { return one.ID == id })
+		if !ok {
 			return storage.ErrNotFound
 		}
-		read, err := t.invitations.GetVersioned(ctx, open[i].Hash)
+		read, err := t.invitations.GetVersioned(ctx, found.Hash)
 		if err != nil {
 			return err
 		}

@@ -145,34 +145,29 @@ func (t *Tenancy) Keys(ctx context.Context, ownerID string) ([]evidence.Key, err
 // rotated do not count. It takes one command for each MaxMany owners or keys.
 func (t *Tenancy) FirstExpiries(ctx context.Context, owners []string, until int64) (map[string]int64, error) {
 	first := map[string]int64{}
-	for some := range slices.Chunk(owners, storage.MaxMany) {
+	err := storage.EachSet(owners, func(set any) error {
 		query := storage.Query{
-			Index: "ends", Equal: []any{storage.OneOrSet(some)}, Limit: storage.MaxMany,
+			Index: "ends", Equal: []any{set}, Limit: storage.MaxMany,
 			From: &storage.Bound{Value: t.clock().Unix(), Exclusive: true}, To: &storage.Bound{Value: until},
 		}
-		err := storage.ForEach(ctx, t.keys, query, func(key *evidence.Key) error {
+		return storage.ForEach(ctx, t.keys, query, func(key *evidence.Key) error {
 			if before, ok := first[key.OwnerID]; key.RevokedAt == 0 && (!ok || key.ExpiresAt < before) {
 				first[key.OwnerID] = key.ExpiresAt
 			}
 			return nil
 		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return first, nil
+	})
+	return first, err
 }
 
 // Key returns an active key of an owner, by its id, or ErrNotFound.
 func (t *Tenancy) Key(ctx context.Context, ownerID, id string) (evidence.Key, error) {
 	found, err := t.liveKeys(ctx, ownerID)
-	if err != nil {
-		return evidence.Key{}, err
+	key, ok := evidence.First(found, func(key evidence.Key) bool { return key.ID == id })
+	if err == nil && !ok {
+		err = storage.ErrNotFound
 	}
-	if i := slices.IndexFunc(found, func(key evidence.Key) bool { return key.ID == id }); i >= 0 {
-		return found[i], nil
-	}
-	return evidence.Key{}, storage.ErrNotFound
+	return key, err
 }
 
 // IssueKey makes a key and returns it with its secret, which is never shown again. ErrNotFound means that the owner no

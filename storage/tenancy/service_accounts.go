@@ -3,7 +3,6 @@ package tenancy
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"attestry/evidence"
@@ -78,8 +77,7 @@ func (t *Tenancy) CreateServiceAccount(ctx context.Context, orgName string, by i
 		account.OrgID = c.org.ID
 		_, err := t.ServiceAccount(ctx, c.org.ID, account.Name)
 		if err == nil {
-			return evidence.NewError(evidence.Invalid,
-				fmt.Sprintf("Service account '%s' already exists in organization '%s'", account.Name, c.org.Name))
+			return evidence.Errorf(evidence.Invalid, "Service account '%s' already exists in organization '%s'", account.Name, c.org.Name)
 		}
 		if !errors.Is(err, storage.ErrNotFound) {
 			return err

@@ -38,7 +38,6 @@ type bundle struct {
 	reader     *population.Reader
 }
 
-// newReader makes a reader of populations for bundles.
 func newReader(store *app.Store, release func(context.Context)) *population.Reader {
 	reader := population.NewReader(store, batchBytes)
 	reader.Digests, reader.Release = true, release
@@ -65,16 +64,8 @@ func loadBundle(ctx context.Context, store *app.Store, reader *population.Reader
 	return b, err
 }
 
-// bundleState is stateOf for a bundle: its sample, the state of the sampled trails, the log, and the totals and the
-// digest of the population. A kept reader counts a day again only if facts about it were recorded since.
-func bundleState(ctx context.Context, store *app.Store, reader *population.Reader, assembly *audit.Assembly) (string, error) {
-	b, err := loadBundle(ctx, store, reader, assembly)
-	if err != nil {
-		return "", err
-	}
-	return b.state(ctx, store)
-}
-
+// state is stateOf for a bundle: its sample, the state of the sampled trails, the log, and the totals and the digest of
+// the population. A kept reader counts a day again only if facts about it were recorded since.
 func (b *bundle) state(ctx context.Context, store *app.Store) (string, error) {
 	trails, err := store.Trails.GetMany(ctx, b.trails())
 	if err != nil {
@@ -111,7 +102,6 @@ func (b *bundle) trails() []string {
 	return slices.Sorted(maps.Keys(known))
 }
 
-// assembleBundle stores the bundle of a period.
 func (a *Assembler) assembleBundle(ctx context.Context, assembly *audit.Assembly) (audit.Assembled, error) {
 	b, err := loadBundle(ctx, a.store, newReader(a.store, nil), assembly)
 	if err != nil {
@@ -217,7 +207,6 @@ func holdTable(columns []string, rows func(after string) ([][]string, string, er
 	return spool.New(table, maxInMemory)
 }
 
-// readFrameworks reads the frameworks of the organization.
 func (b *bundle) readFrameworks(ctx context.Context) (files []member, parsed []framework.Framework, err error) {
 	for _, latest := range b.frameworks {
 		stored, err := b.store.Frameworks.Version(ctx, b.period.Org, latest.Name, latest.Version)

@@ -130,14 +130,12 @@ func (d *draft) loadTypes(ctx context.Context) error {
 		number int
 	}
 	wanted := map[version]bool{}
-	for batches := d.store.Attestations.OfIDs(ids); batches.More(); {
-		batch, err := batches.Next(ctx, batchBytes)
-		if err != nil {
-			return err
-		}
-		for i := range batch {
-			wanted[version{strings.TrimPrefix(batch[i].Type, evidence.CustomPrefix), batch[i].TypeVersion}] = true
-		}
+	err := d.store.Attestations.OfIDs(ids).Each(ctx, batchBytes, func(a *evidence.Attestation) error {
+		wanted[version{strings.TrimPrefix(a.Type, evidence.CustomPrefix), a.TypeVersion}] = true
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	for of := range wanted {
 		document, err := d.loadType(ctx, of.name, of.number)

@@ -102,10 +102,14 @@ func (r *Requests) Ask(ctx context.Context, subject audit.Assembly, wait time.Du
 }
 
 func (r *Requests) stateOf(ctx context.Context, subject *audit.Assembly) (string, error) {
-	if subject.Kind == audit.OfPeriod {
-		return bundleState(ctx, r.store, r.population, subject)
+	if subject.Kind != audit.OfPeriod {
+		return stateOf(ctx, r.store, subject)
 	}
-	return stateOf(ctx, r.store, subject)
+	b, err := loadBundle(ctx, r.store, r.population, subject)
+	if err != nil {
+		return "", err
+	}
+	return b.state(ctx, r.store)
 }
 
 // isCurrent reports whether the ready package shows the current state.

@@ -119,8 +119,7 @@ func (s *scene) start(docs storage.Documents, objects storage.Objects) {
 	guarded := guard.New(s.clock.Now, log, prometheus.NewRegistry())
 	s.store = app.NewStore(docs, guarded.Objects(objects), s.clock.Now, log)
 	s.t.Cleanup(s.store.Tenancy.Close)
-	address, err := links.New("https://attestry.example.com")
-	s.must(err)
+	address := links.Links{Base: "https://attestry.example.com"}
 	s.relay = relay.New(job.QueuePackages, s, s.clock.Now, func(context.Context) (bool, error) { return true, nil }, s.store.Assemblies.Due)
 	s.cleaner = auditpackage.NewCleaner(s.store, keptFor, s.clock.Now, log)
 	s.assembler = auditpackage.NewAssembler(s.store, auditpackage.Options{

@@ -98,18 +98,9 @@ func (d *draft) writeAttestations(ctx context.Context, out *archive) error {
 	if d.of.Kind == audit.OfTrail {
 		d.selectShown()
 	}
-	for batches := d.store.Attestations.OfIDs(ids); batches.More(); {
-		batch, err := batches.Next(ctx, batchBytes)
-		if err != nil {
-			return err
-		}
-		for i := range batch {
-			if err := d.writeAttestation(ctx, out, &batch[i]); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return d.store.Attestations.OfIDs(ids).Each(ctx, batchBytes, func(a *evidence.Attestation) error {
+		return d.writeAttestation(ctx, out, a)
+	})
 }
 
 // writeAttestation writes an attestation and its evidence, or adds lost evidence to d.lost.
@@ -174,10 +165,7 @@ type member struct {
 // rest returns the members after the written ones, sorted: documents, checksums, report, signature and manifest.
 func (d *draft) rest(written []audit.Member, documents []member) (rest []member, report []byte, err error) {
 	rest = documents
-	all := slices.Clone(written)
-	for _, one := range rest {
-		all = append(all, audit.NewMember(one.path, one.content))
-	}
+	all := append(slices.Clone(written), evidence.Map(rest, func(m member) audit.Member { return audit.NewMember(m.path, m.content) })...)
 	sortMembers(all)
 	checksums := audit.Checksums(all)
 	rest = append(rest, member{audit.ChecksumsPath, d.latest(), checksums})

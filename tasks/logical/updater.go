@@ -60,8 +60,8 @@ func (u *Updater) MemberArchived(ctx context.Context, org, member string) error 
 	return u.updateAll(ctx, u.log.With("org", org, "member", member), ids, err)
 }
 
-// Named updates the logical environments that include an archived environment whose name a new one has taken.
-func (u *Updater) Named(ctx context.Context, org, name string) error {
+// UpdateIncludingArchived updates the logical environments that include an archived environment whose name a new one has taken.
+func (u *Updater) UpdateIncludingArchived(ctx context.Context, org, name string) error {
 	ids, err := u.store.Environments.IncludingArchived(ctx, org, name)
 	return u.updateAll(ctx, u.log.With("org", org, "member", name), ids, err)
 }

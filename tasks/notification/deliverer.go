@@ -164,7 +164,7 @@ func (d *Deliverer) record(ctx context.Context, stored storage.Versioned[notific
 	}
 	switchedOff, why := false, ""
 	err = d.store.Targets.UpdateKnown(ctx, delivery.Org, delivery.Action, delivery.Target, func(state *notification.TargetState) {
-		switchedOff = state.Note(&attempt)
+		switchedOff = state.RecordAttempt(&attempt)
 		why = state.SwitchedOffReason()
 	})
 	if switchedOff && err == nil {

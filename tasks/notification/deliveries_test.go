@@ -46,7 +46,7 @@ func TestEachTargetIsNotifiedOnceWhenTasksAreRepeated(t *testing.T) {
 	}
 	task := s.queue.fanouts[0]
 	for range 3 {
-		s.must(s.fanout.Tell(t.Context(), task.event, task.action))
+		s.must(s.fanout.MakeDeliveries(t.Context(), task.event, task.action))
 	}
 	sends := s.queue.sends
 	for range 3 {
@@ -71,7 +71,7 @@ func TestOnlyOneSenderAttemptsADelivery(t *testing.T) {
 	s := newScene(t)
 	s.started(webhook("a"))
 	s.must(s.relay.Relay(t.Context()))
-	s.must(s.fanout.Tell(t.Context(), s.queue.fanouts[0].event, s.queue.fanouts[0].action))
+	s.must(s.fanout.MakeDeliveries(t.Context(), s.queue.fanouts[0].event, s.queue.fanouts[0].action))
 	send := s.queue.sends[0]
 	var group sync.WaitGroup
 	for range 8 {
@@ -267,7 +267,7 @@ func TestDeliveriesOfARemovedActionFail(t *testing.T) {
 	s := newScene(t)
 	number := s.started(webhook("a"))
 	s.must(s.relay.Relay(t.Context()))
-	s.must(s.fanout.Tell(t.Context(), s.queue.fanouts[0].event, number))
+	s.must(s.fanout.MakeDeliveries(t.Context(), s.queue.fanouts[0].event, number))
 	_, err := s.store.Actions.Change(t.Context(), acme, func(all *notification.Actions) error {
 		all.Remove(number)
 		return nil
@@ -307,7 +307,7 @@ func TestTasksThatRedisLosesAreEnqueuedAgain(t *testing.T) {
 	}
 	s.clock.Advance(11 * time.Second)
 	s.must(s.relay.Relay(t.Context()))
-	s.must(s.fanout.Tell(t.Context(), s.queue.fanouts[0].event, number))
+	s.must(s.fanout.MakeDeliveries(t.Context(), s.queue.fanouts[0].event, number))
 	s.queue.fanouts, s.queue.sends = nil, nil // lost
 	s.wantNotices()
 	s.clock.Advance(11 * time.Second)
@@ -358,7 +358,7 @@ func TestAttemptsThatTheProcessInterruptsDoNotCount(t *testing.T) {
 	s := newScene(t)
 	number := s.started(webhook("a"))
 	s.must(s.relay.Relay(t.Context()))
-	s.must(s.fanout.Tell(t.Context(), s.queue.fanouts[0].event, number))
+	s.must(s.fanout.MakeDeliveries(t.Context(), s.queue.fanouts[0].event, number))
 	ctx, stop := context.WithCancel(t.Context())
 	s.recipient.answer = func(*notification.Target, *notification.Delivery) string {
 		stop()
@@ -385,7 +385,7 @@ func TestAtMostFourAttemptsAreUnderWayAtOneHost(t *testing.T) {
 	}
 	number := s.started(append(targets, webhook("other"))...)
 	s.must(s.relay.Relay(t.Context()))
-	s.must(s.fanout.Tell(t.Context(), s.queue.fanouts[0].event, number))
+	s.must(s.fanout.MakeDeliveries(t.Context(), s.queue.fanouts[0].event, number))
 	s.queue.fanouts = nil
 	var running, most, others atomic.Int32
 	proceed := make(chan struct{})
@@ -470,7 +470,7 @@ func TestFanOutThatTimesOutCountsAsAnAttempt(t *testing.T) {
 	task := s.queue.fanouts[0]
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := s.fanout.Tell(ctx, task.event, number); !errors.Is(err, context.DeadlineExceeded) {
+	if err := s.fanout.MakeDeliveries(ctx, task.event, number); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
 	if event, err := s.store.Outbox.Get(t.Context(), task.event); err != nil || event.Tried != 1 {
@@ -484,11 +484,11 @@ func TestEventWhoseFanOutPanicsIsParkedAfterADay(t *testing.T) {
 	s.start(insteadOfDeliveries(s.docs, func(context.Context) error { panic("poison") }), nil)
 	s.must(s.relay.Relay(t.Context()))
 	task := s.queue.fanouts[0]
-	if err := s.fanout.Tell(t.Context(), task.event, number); !errors.Is(err, goroutine.ErrPanicked) {
+	if err := s.fanout.MakeDeliveries(t.Context(), task.event, number); !errors.Is(err, goroutine.ErrPanicked) {
 		t.Errorf("got %v", err)
 	}
 	s.clock.Advance(25 * time.Hour)
-	s.must(s.fanout.Tell(t.Context(), task.event, number))
+	s.must(s.fanout.MakeDeliveries(t.Context(), task.event, number))
 	if waiting, _, err := s.store.Outbox.Due(t.Context(), s.now(), ""); err != nil || len(waiting) > 0 {
 		t.Errorf("%d events wait, error %v", len(waiting), err)
 	}

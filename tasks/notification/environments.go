@@ -158,10 +158,7 @@ func (w *writer) ofScaled(ctx context.Context, scaled *notification.ArtifactsSca
 	if err != nil {
 		return noticeSet{}, err
 	}
-	var artifacts []snapshot.Artifact
-	for _, one := range scaled.Artifacts {
-		artifacts = append(artifacts, contents.artifacts[one.Fingerprint])
-	}
+	artifacts := evidence.Map(scaled.Artifacts, func(one notification.Scaled) snapshot.Artifact { return contents.artifacts[one.Fingerprint] })
 	known, err := w.provenances(ctx, artifacts, nil)
 	if err != nil {
 		return noticeSet{}, err

@@ -43,9 +43,9 @@ func NewFanout(store *app.Store, links links.Links, enqueuer relay.Enqueuer, clo
 	return &Fanout{store: store, links: links, enqueuer: enqueuer, clock: clock, log: log}
 }
 
-// Tell makes the deliveries of an event to the targets of an action, each once even if it is repeated, and enqueues
+// MakeDeliveries makes the deliveries of an event to the targets of an action, each once even if it is repeated, and enqueues
 // them. After an error that is no outage it is repeated for a day; then the event is parked.
-func (f *Fanout) Tell(ctx context.Context, id string, number int64) error {
+func (f *Fanout) MakeDeliveries(ctx context.Context, id string, number int64) error {
 	event, err := f.store.Outbox.Get(ctx, id)
 	if err != nil || event.Parked > 0 || !slices.Contains(event.Actions, number) {
 		return storage.IgnoreMissing(err)

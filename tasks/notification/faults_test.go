@@ -28,7 +28,7 @@ func TestDeliveredEventsAreDeletedAfterTheWorkerDies(t *testing.T) {
 	s.queue.fanouts = nil
 	dying := storagetest.NewFaultInjector(s.docs, storagetest.DieAtWrite(1, true)) // the first Replace is that of CompleteAction
 	s.start(oneByOne{dying}, nil)
-	if err := s.fanout.Tell(t.Context(), task.event, task.action); err == nil {
+	if err := s.fanout.MakeDeliveries(t.Context(), task.event, task.action); err == nil {
 		t.Error("the worker did not die")
 	}
 	s.start(s.docs, nil)
@@ -50,7 +50,7 @@ func TestExpiredAttemptsDoNotChangeTheDelivery(t *testing.T) {
 	s := newScene(t)
 	number := s.started(webhook("a"))
 	s.must(s.relay.Relay(t.Context()))
-	s.must(s.fanout.Tell(t.Context(), s.queue.fanouts[0].event, number))
+	s.must(s.fanout.MakeDeliveries(t.Context(), s.queue.fanouts[0].event, number))
 	s.queue.fanouts = nil
 	send := s.queue.sends[0]
 	s.queue.sends = nil
@@ -101,7 +101,7 @@ func TestEventsSurviveAnOutageOfMoreThanADay(t *testing.T) {
 	s.clock.Advance(25 * time.Hour) // an outage of Redis or of all workers of the queue
 	s.start(&flaky{s.docs, 1}, nil)
 	s.must(s.relay.Relay(t.Context()))
-	if err := s.fanout.Tell(t.Context(), s.queue.fanouts[0].event, number); evidence.CodeOf(err) != evidence.Unavailable {
+	if err := s.fanout.MakeDeliveries(t.Context(), s.queue.fanouts[0].event, number); evidence.CodeOf(err) != evidence.Unavailable {
 		t.Errorf("got %v", err)
 	}
 	s.queue.fanouts = nil
@@ -161,7 +161,7 @@ func TestOneEventDoesNotFillTheQueue(t *testing.T) {
 	s.must(s.relay.Relay(t.Context()))
 	s.queue.full = true
 	for _, task := range s.queue.fanouts {
-		s.must(s.fanout.Tell(t.Context(), task.event, task.action))
+		s.must(s.fanout.MakeDeliveries(t.Context(), task.event, task.action))
 	}
 	if n := len(s.queue.sends); n > 2_000 {
 		t.Errorf("one event enqueued %d deliveries", n)
@@ -301,7 +301,7 @@ func TestAttemptsOfAnOrganizationAreLimited(t *testing.T) {
 	}
 	number := s.started(targets...)
 	s.must(s.relay.Relay(t.Context()))
-	s.must(s.fanout.Tell(t.Context(), s.queue.fanouts[0].event, number))
+	s.must(s.fanout.MakeDeliveries(t.Context(), s.queue.fanouts[0].event, number))
 	var returned atomic.Int32
 	var group sync.WaitGroup
 	for _, task := range s.queue.sends {
@@ -359,7 +359,7 @@ func TestFanOutFailsWithEachOfItsCommands(t *testing.T) {
 	for _, event := range events {
 		storagetest.EachFailure(t, 3, func() storage.Documents { return s.docs }, func(docs storage.Documents) error {
 			s.start(docs, nil)
-			return s.fanout.Tell(t.Context(), event.event, event.action)
+			return s.fanout.MakeDeliveries(t.Context(), event.event, event.action)
 		})
 	}
 }
@@ -392,7 +392,7 @@ func TestDeliveriesAreMadeWhileRedisIsUnreachable(t *testing.T) {
 	s.must(s.relay.Relay(t.Context()))
 	task := s.queue.fanouts[0]
 	s.queue.err, s.queue.fanouts = errors.New("Redis is unreachable"), nil
-	s.must(s.fanout.Tell(t.Context(), task.event, task.action))
+	s.must(s.fanout.MakeDeliveries(t.Context(), task.event, task.action))
 	s.queue.err = nil
 	s.clock.Advance(11 * time.Second)
 	s.wantNotices("ARTIFACT_STARTED web WEBHOOK")

@@ -143,8 +143,7 @@ func (s *scene) start(docs storage.Documents, objects storage.Objects) {
 	log := slog.New(slog.DiscardHandler)
 	s.store = app.NewStore(docs, objects, s.clock.Now, log)
 	s.t.Cleanup(s.store.Tenancy.Close)
-	address, err := links.New("https://attestry.example.com")
-	s.must(err)
+	address := links.Links{Base: "https://attestry.example.com"}
 	s.intake = reports.NewIntake(s.store, silent{}, silent{}, s.clock.Now, 0)
 	s.processor = reports.NewProcessor(s.store, silent{}, s.clock.Now, log, func(string) {})
 	holder := evidence.NewID()
@@ -235,7 +234,7 @@ func (s *scene) work() {
 		fanouts, sends := s.queue.fanouts, s.queue.sends
 		s.queue.fanouts, s.queue.sends = nil, nil
 		for _, task := range fanouts {
-			s.must(s.fanout.Tell(s.t.Context(), task.event, task.action))
+			s.must(s.fanout.MakeDeliveries(s.t.Context(), task.event, task.action))
 		}
 		for _, task := range sends {
 			s.must(s.deliverer.Deliver(s.t.Context(), task.org, task.delivery))

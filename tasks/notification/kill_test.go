@@ -120,7 +120,7 @@ func TestDeliveriesSucceedOnceWhenTheWorkerDies(t *testing.T) {
 			return err
 		}
 		for _, task := range s.queue.fanouts {
-			if err := s.fanout.Tell(t.Context(), task.event, task.action); err != nil {
+			if err := s.fanout.MakeDeliveries(t.Context(), task.event, task.action); err != nil {
 				return err
 			}
 		}

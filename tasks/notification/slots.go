@@ -20,7 +20,6 @@ type slots struct {
 	pools cache.Shared[pool]
 }
 
-// pool has the slots of a name.
 type pool struct {
 	taken chan struct{}
 

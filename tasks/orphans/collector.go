@@ -94,18 +94,15 @@ func (c *Collector) collect(ctx context.Context, key string, now time.Time, know
 		return nil
 	}
 	err := c.objects.Delete(ctx, key)
-	if ctx.Err() != nil || errors.Is(err, storage.ErrOutage) {
+	switch {
+	case ctx.Err() != nil || errors.Is(err, storage.ErrOutage):
 		return fmt.Errorf("delete an object that no record names: %w", err)
-	}
-	if errors.Is(err, storage.ErrRetained) {
-		known[key] = since
+	case err == nil:
+		c.log.Info("deleted an object that no record names", "id", key)
 		return nil
-	}
-	if err != nil {
-		known[key] = since
+	case !errors.Is(err, storage.ErrRetained):
 		c.log.Warn("an object that no record names cannot be deleted and is tried again", "id", key, "error", err.Error())
-		return nil
 	}
-	c.log.Info("deleted an object that no record names", "id", key)
+	known[key] = since
 	return nil
 }

@@ -18,7 +18,6 @@ type arrivals struct {
 	queues  cache.Shared[queue]
 }
 
-// queue is the queue of one environment.
 type queue struct {
 	mu   sync.Mutex
 	last int64 // the greatest number known to be taken

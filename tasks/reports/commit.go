@@ -76,7 +76,6 @@ func (p *Processor) scaling(ctx context.Context, result *snapshot.Result) (*stor
 	return batch, err
 }
 
-// addEffects adds the effects of a snapshot to a batch.
 func (p *Processor) addEffects(ctx context.Context, batch *storage.Batch, made *snapshot.Snapshot, effects *snapshot.Effects) error {
 	var ended []string
 	events := &storage.Batch{}

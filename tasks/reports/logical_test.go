@@ -247,7 +247,7 @@ func TestChangesOfMembershipMakeSnapshots(t *testing.T) {
 			_, err := one.store.Environments.Put(t.Context(), evidence.Environment{
 				ID: evidence.NewID(), Org: "org", Name: "env-" + two.env, Type: evidence.Server,
 			}, evidence.EnvironmentChange{})
-			return errors.Join(err, one.updater().Named(t.Context(), "org", "env-"+two.env))
+			return errors.Join(err, one.updater().UpdateIncludingArchived(t.Context(), "org", "env-"+two.env))
 		}, "[0 0]"},
 		{"emptied", func() error { return one.include(all) }, "[]"},
 		{"joined again", func() error { return one.include(all, one.env) }, "[1]"},
@@ -292,7 +292,7 @@ func TestRecreatedMemberIsFollowed(t *testing.T) {
 	fresh := *one
 	fresh.env = evidence.NewID()
 	_, err := one.store.Environments.Put(t.Context(), evidence.Environment{ID: fresh.env, Org: "org", Name: "env-" + one.env, Type: evidence.Server}, evidence.EnvironmentChange{})
-	if err := errors.Join(err, one.updater().Named(t.Context(), "org", "env-"+one.env)); err != nil {
+	if err := errors.Join(err, one.updater().UpdateIncludingArchived(t.Context(), "org", "env-"+one.env)); err != nil {
 		t.Fatal(err)
 	}
 	fresh.accept(t, running("a"))

@@ -13,8 +13,8 @@ import (
 	"attestry/storage/environments"
 )
 
-// ErrUnsettled reports that a worker is still parking a report, which takes seconds once the stores answer.
-var ErrUnsettled = errors.New("the report is still being parked, try again")
+// ErrStillParking reports that a worker is still parking a report, which takes seconds once the stores answer.
+var ErrStillParking = errors.New("the report is still being parked, try again")
 
 // Parked lists waiting reports, and retries and discards parked ones, for an operator.
 type Parked struct {
@@ -114,12 +114,12 @@ func (p *Parked) Discard(ctx context.Context, parked *environments.WaitingReport
 	return p.store.Reports.Remove(ctx, *parked)
 }
 
-// processed returns the environment's last processed or parked arrival number. It fails with ErrUnsettled if that
+// processed returns the environment's last processed or parked arrival number. It fails with ErrStillParking if that
 // is before the parked report: without the report there would be a gap, at which workers stop.
 func (p *Parked) processed(ctx context.Context, parked *environments.WaitingReport) (int64, error) {
 	head, err := p.store.Heads.Get(ctx, parked.Environment)
 	if err == nil && head.Processed < parked.Arrival {
-		err = ErrUnsettled
+		err = ErrStillParking
 	}
 	return head.Processed, err
 }

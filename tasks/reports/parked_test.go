@@ -162,10 +162,10 @@ func TestReportThatIsNotProcessedCannotBeRetriedOrDiscarded(t *testing.T) {
 		t.Fatal(err)
 	}
 	parked := reports.NewParked(s.store, s.clock.Now)
-	if _, err := parked.Retry(t.Context(), &record); !errors.Is(err, reports.ErrUnsettled) {
+	if _, err := parked.Retry(t.Context(), &record); !errors.Is(err, reports.ErrStillParking) {
 		t.Errorf("retried: %v", err)
 	}
-	if err := parked.Discard(t.Context(), &record); !errors.Is(err, reports.ErrUnsettled) {
+	if err := parked.Discard(t.Context(), &record); !errors.Is(err, reports.ErrStillParking) {
 		t.Errorf("discarded: %v", err)
 	}
 	if left := s.parked(t); len(left) != 1 {

@@ -4,7 +4,6 @@
 package reports
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -161,8 +160,7 @@ func (p *Processor) processRecovering(ctx context.Context, h *lease, record *pen
 
 // park ends the processing of a report that failed too often, and keeps it with the reason.
 func (p *Processor) park(ctx context.Context, h *lease, record environments.WaitingReport, attempt snapshot.Attempt, last bool) error {
-	// Versions before the classes have stored reasons without one.
-	reason, class := attempt.Reason, cmp.Or(attempt.Class, reasonOther)
+	reason, class := attempt.Reason, attempt.Class
 	if reason == "" {
 		reason, class = killedReason, reasonKilled
 	}

@@ -64,7 +64,6 @@ func (s *Sweeper) enqueueWaiting(ctx context.Context) error {
 	}
 }
 
-// sweep is the state of one sweep.
 type sweep struct {
 	at   float64 // Unix seconds
 	seen map[waiting]bool

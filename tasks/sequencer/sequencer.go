@@ -79,7 +79,6 @@ func (s *Sequencer) begin(ctx context.Context, org string) (storage.Versioned[lo
 	return s.logs.GetVersioned(ctx, org)
 }
 
-// run continues a log.
 type run struct {
 	*Sequencer
 	state *opened

@@ -22,7 +22,7 @@ func (s *Server) newMux(m *metrics) *asynq.ServeMux {
 		&job.Report:   drain,
 		&job.Evaluate: drain,
 		&job.Fanout: func(ctx context.Context, of *job.Payload) error {
-			return s.notifier.fanout.Tell(ctx, of.Event, of.Action)
+			return s.notifier.fanout.MakeDeliveries(ctx, of.Event, of.Action)
 		},
 		&job.Send: func(ctx context.Context, of *job.Payload) error {
 			return s.notifier.deliverer.Deliver(ctx, of.Org, of.Delivery)

@@ -33,7 +33,6 @@ const (
 	haltedInterval = time.Hour
 )
 
-// logging writes the transparency logs.
 type logging struct {
 	process   *process.Process
 	relay     *relay.Relay
@@ -85,7 +84,6 @@ func (l *logging) addAllExisting(ctx context.Context) error {
 	return nil
 }
 
-// enqueue enqueues the tasks that log waiting facts.
 func (l *logging) enqueue(ctx context.Context) error {
 	if !l.complete.Load() {
 		return nil
@@ -127,7 +125,6 @@ func (l *logging) lag() float64 {
 	return lag
 }
 
-// cosigning requests cosignatures of the transparency logs.
 type cosigning struct {
 	relay *relay.Relay
 	asker *witness.Asker

@@ -98,7 +98,7 @@ func TestQueuesHaveMetricsAfterRedisWasEmptied(t *testing.T) {
 func TestTasksInThisProcessAreCounted(t *testing.T) {
 	p, _ := newCountedWorker(t)
 	began, end := make(chan struct{}, 2), make(chan struct{})
-	stop := p.Tasks.WorkHere(asynq.HandlerFunc(func(context.Context, *asynq.Task) error {
+	stop := p.Tasks.RunLocally(asynq.HandlerFunc(func(context.Context, *asynq.Task) error {
 		began <- struct{}{}
 		<-end
 		return nil

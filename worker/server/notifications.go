@@ -24,7 +24,6 @@ const (
 	relayLease = "notifications"
 )
 
-// notifier notifies the targets of actions.
 type notifier struct {
 	relay     *relay.Relay
 	fanout    *notification.Fanout

@@ -14,7 +14,6 @@ import (
 	"attestry/tasks/relay"
 )
 
-// packager assembles audit packages.
 type packager struct {
 	relay *relay.Relay
 	// covered is a second relay, for packages that wait for a checkpoint. New checkpoints of this process wake it.

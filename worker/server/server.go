@@ -9,6 +9,7 @@ import (
 	"github.com/hibiken/asynq"
 
 	"attestry/config"
+	"attestry/evidence"
 	"attestry/evidence/job"
 	"attestry/goroutine"
 	"attestry/links"
@@ -60,10 +61,7 @@ type Server struct {
 
 // New makes a worker; nothing runs yet.
 func New(p *process.Process) (*Server, error) {
-	address, err := links.New(string(p.Settings.HTTP.BaseURL))
-	if err != nil {
-		return nil, err
-	}
+	address := links.Links{Base: string(p.Settings.HTTP.BaseURL)}
 	keys, err := p.Settings.Log.Keys()
 	if err != nil {
 		return nil, err
@@ -90,18 +88,16 @@ func New(p *process.Process) (*Server, error) {
 }
 
 func newCollectors(p *process.Process) []*orphans.Collector {
-	var collectors []*orphans.Collector
-	for _, kind := range []orphans.Kind{
+	return evidence.Map([]orphans.Kind{
 		{Prefix: environments.ReportObjects, Named: p.Store.Reports.ObjectKeys},
 		{Prefix: packages.Objects, Named: p.Store.Assemblies.ObjectKeys},
-	} {
-		collectors = append(collectors, orphans.NewCollector(p.Store.Objects, p.Store.Leases, kind, p.Clock, p.Log))
-	}
-	return collectors
+	}, func(kind orphans.Kind) *orphans.Collector {
+		return orphans.NewCollector(p.Store.Objects, p.Store.Leases, kind, p.Clock, p.Log)
+	})
 }
 
 // newServers makes a server for each queue, so that tasks of one never block those of another. A process that works
-// alone runs most tasks itself (WorkHere) and needs only one server.
+// alone runs most tasks itself (RunLocally) and needs only one server.
 func newServers(p *process.Process) []*asynq.Server {
 	if p.Written != nil {
 		return []*asynq.Server{newServer(p, p.Settings.Worker.Concurrency, p.Settings.Worker.Queues)}
@@ -119,7 +115,7 @@ func concurrencyOf(settings *config.Worker) map[string]int {
 	shared := queues[job.QueueReports] + queues[job.QueueCompliance]
 	concurrency := make(map[string]int, len(queues))
 	for queue, weight := range queues {
-		concurrency[queue] = job.Concurrency(queue)
+		concurrency[queue] = job.Concurrency[queue]
 		if concurrency[queue] == 0 {
 			concurrency[queue] = max(1, settings.Concurrency*weight/shared)
 		}
@@ -157,7 +153,7 @@ func (s *Server) Run(ctx context.Context) error {
 		defer s.logging.keepLast(ctx) // running tasks may still sign some
 	}
 	if s.process.Written != nil {
-		stop := s.process.Tasks.WorkHere(s.mux, concurrencyOf(&s.process.Settings.Worker))
+		stop := s.process.Tasks.RunLocally(s.mux, concurrencyOf(&s.process.Settings.Worker))
 		defer stop(s.process.Settings.Process.ShutdownTimeout)
 	}
 	var jobs goroutine.Group

@@ -151,8 +151,7 @@ func (f *Field) list() []string {
 	return list
 }
 
-// value is the JSON value for the API. A text that cannot be parsed is sent as it is, so that the API answers the
-// error.
+// value is the JSON value for the API. A text that cannot be parsed is sent as it is; the API answers the error.
 func (f *Field) value() any {
 	text := f.text()
 	switch {

@@ -231,8 +231,7 @@ func (f *Form) Target(org string) (target string, ok bool) {
 	return target, true
 }
 
-// Query is the request of the operation with the values of the form, whose path names must not be missing (see
-// LacksPathNames).
+// Query is the request of the operation with the form's values. Path names must not be missing (LacksPathNames).
 func (f *Form) Query(org string) (server.PageQuery, error) {
 	target, _ := f.Target(org)
 	query := server.PageQuery{Method: f.Operation.Method, Target: target}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"net/http"
@@ -54,10 +53,10 @@ func (r *Request) Get(target string, into any) error {
 	return r.Ask(server.PageQuery{Method: http.MethodGet, Target: target}, r.Decode(into))
 }
 
-// Read is Get for answers that are too large to be held in memory: take reads the answer.
-func (r *Request) Read(target string, take func(io.Reader) error) error {
+// Read is Get for answers that are too large to be held in memory: take decodes the answer.
+func (r *Request) Read(target string, take func(*jsonstream.Decoder) error) error {
 	return r.Ask(server.PageQuery{Method: http.MethodGet, Target: target}, func(answer *server.PageAnswer) error {
-		return take(answer.Body())
+		return take(jsonstream.NewDecoder(answer.Body()))
 	})
 }
 
@@ -93,8 +92,7 @@ func IsRefused(err error, status int) bool {
 	return ok && refused.Status == status
 }
 
-// PassOn sets the status and Retry-After of the page to those of a Refusal, which it returns. For other errors ok is
-// false.
+// PassOn sets the status and Retry-After of the page to those of a Refusal. For other errors ok is false.
 func (r *Request) PassOn(err error) (refused *Refusal, ok bool) {
 	if refused, ok = errors.AsType[*Refusal](err); ok {
 		r.C.Status(refused.Status)

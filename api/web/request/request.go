@@ -72,8 +72,7 @@ func (r *Request) APIAddress() string {
 	return links.Prefix + r.APIPath
 }
 
-// Parameter is an unescaped parameter of the path. One that cannot be unescaped is returned as it is, as nothing has
-// such a name.
+// Parameter is an unescaped parameter of the path, or the escaped one if it is malformed, which names nothing.
 func (r *Request) Parameter(name string) string {
 	sent := r.C.Params(name)
 	if plain, err := url.PathUnescape(sent); err == nil {

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -220,8 +219,7 @@ func (s *searchPage) find(p *request.Request, kind searchedKind) error {
 		query.Set(kind.filter, s.Query)
 	}
 	found := foundKind{searchedKind: kind}
-	err := p.Read(request.Target(kind.list, s.Org)+query.Encode(), func(content io.Reader) error {
-		decoder := jsonstream.NewDecoder(content)
+	err := p.Read(request.Target(kind.list, s.Org)+query.Encode(), func(decoder *jsonstream.Decoder) error {
 		add := func() error { return s.add(decoder, &found) }
 		if decoder.Begins('[') {
 			return decoder.EachElement(add)
@@ -312,26 +310,19 @@ func (s *searchPage) findArtifacts(p *request.Request) error {
 	return err
 }
 
-func (s *searchPage) decode(content io.Reader) error {
-	decoder := jsonstream.NewDecoder(content)
+func (s *searchPage) decode(decoder *jsonstream.Decoder) error {
 	var resolved struct {
 		Type string  `json:"type"`
 		Full *string `json:"full_match"`
 	}
-	err := decoder.Object(map[string]any{
-		"resolved_to": &resolved, "artifacts": func() error { return s.decodeArtifact(decoder) },
-	})
+	err := decoder.Object(map[string]any{"resolved_to": &resolved, "artifacts": jsonstream.Elements(decoder, s.addArtifact)})
 	if resolved.Full != nil && resolved.Type == "fingerprint" {
 		s.only = *resolved.Full
 	}
 	return err
 }
 
-func (s *searchPage) decodeArtifact(decoder *jsonstream.Decoder) error {
-	var one foundArtifact
-	if err := decoder.Decode(&one); err != nil {
-		return err
-	}
+func (s *searchPage) addArtifact(one foundArtifact) error {
 	at := 0.0
 	for _, event := range one.History {
 		at = max(at, event.Timestamp)

@@ -2,7 +2,6 @@ package settings
 
 import (
 	"encoding/json"
-	"io"
 	"net/url"
 	"strings"
 
@@ -54,8 +53,7 @@ func (l *list) after() string {
 }
 
 // decode reads an answer: an array, or an object with an array. An object without one is a single row.
-func (l *list) decode(content io.Reader) error {
-	decoder := jsonstream.NewDecoder(content)
+func (l *list) decode(decoder *jsonstream.Decoder) error {
 	add := func() error {
 		one := row{}
 		l.rows = append(l.rows, one)

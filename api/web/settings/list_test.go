@@ -3,6 +3,8 @@ package settings
 import (
 	"strings"
 	"testing"
+
+	"attestry/api/jsonstream"
 )
 
 func TestAnswersOfListsHaveRows(t *testing.T) {
@@ -19,7 +21,7 @@ func TestAnswersOfListsHaveRows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var found list
-			if err := found.decode(strings.NewReader(row.answer)); err != nil {
+			if err := found.decode(jsonstream.NewDecoder(strings.NewReader(row.answer))); err != nil {
 				t.Fatal(err)
 			}
 			var names []string
@@ -36,7 +38,7 @@ func TestAnswersOfListsHaveRows(t *testing.T) {
 func TestRowsKeepNoLongMembers(t *testing.T) {
 	var found list
 	answer := `[{"name":"a","versions":[{"policy_yaml":"` + strings.Repeat("x", 1<<20) + `"}],"type":"env"}]`
-	if err := found.decode(strings.NewReader(answer)); err != nil {
+	if err := found.decode(jsonstream.NewDecoder(strings.NewReader(answer))); err != nil {
 		t.Fatal(err)
 	}
 	if one := found.rows[0]; one.text("name") != "a" || one.text("type") != "env" || len(one) != 2 {
@@ -47,7 +49,7 @@ func TestRowsKeepNoLongMembers(t *testing.T) {
 func TestMalformedAnswersAreErrors(t *testing.T) {
 	for _, answer := range []string{"", `[{"name":"a"`, `{"data":[{"name":"a"},`, `7`} {
 		var found list
-		if err := found.decode(strings.NewReader(answer)); err == nil {
+		if err := found.decode(jsonstream.NewDecoder(strings.NewReader(answer))); err == nil {
 			t.Errorf("%q has %d rows", answer, len(found.rows))
 		}
 	}

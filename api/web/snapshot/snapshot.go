@@ -3,7 +3,6 @@ package snapshot
 
 import (
 	"cmp"
-	"io"
 	"net/url"
 	"slices"
 	"strconv"
@@ -133,21 +132,19 @@ type Snapshot struct {
 }
 
 // Decode decodes a snapshot of an organization of any size. It keeps only the part that a page shows.
-func (s *Snapshot) Decode(content io.Reader, org string, filter *Filter) error {
-	decoder := jsonstream.NewDecoder(content)
+func (s *Snapshot) Decode(decoder *jsonstream.Decoder, org string, filter *Filter) error {
 	err := decoder.Object(map[string]any{
 		"index": &s.Index, "is_latest": &s.Latest, "timestamp": &s.Timestamp, "artifact_compliance_count": &s.Counts,
-		"artifacts": func() error { return s.decodeArtifact(decoder, org, filter) },
+		"artifacts": jsonstream.Elements(decoder, func(one Artifact) error {
+			s.add(one, org, filter)
+			return nil
+		}),
 	})
 	slices.SortStableFunc(s.Causes.List, func(a, b *Cause) int { return cmp.Compare(b.Count, a.Count) })
 	return err
 }
 
-func (s *Snapshot) decodeArtifact(decoder *jsonstream.Decoder, org string, filter *Filter) error {
-	var one Artifact
-	if err := decoder.Decode(&one); err != nil {
-		return err
-	}
+func (s *Snapshot) add(one Artifact, org string, filter *Filter) {
 	if len(one.Flows) > 0 {
 		one.Link = view.Pages.Artifact(org, one.Flows[0].Name, one.Fingerprint, "")
 	}
@@ -155,10 +152,9 @@ func (s *Snapshot) decodeArtifact(decoder *jsonstream.Decoder, org string, filte
 		s.Causes.add(&one)
 	}
 	if !filter.selects(&one) {
-		return nil
+		return
 	}
 	if s.Selected++; s.Selected > filter.From && len(s.Artifacts) < view.RowsPerPage {
 		s.Artifacts = append(s.Artifacts, one)
 	}
-	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"attestry/api/jsonstream"
 	"attestry/api/web/view"
 	"attestry/evidence/snapshot"
 )
@@ -39,7 +40,7 @@ func snapshotText(artifacts ...string) string {
 func decode(t *testing.T, text string, selected Filter) *Snapshot {
 	t.Helper()
 	var s Snapshot
-	if err := s.Decode(strings.NewReader(text), "acme", &selected); err != nil {
+	if err := s.Decode(jsonstream.NewDecoder(strings.NewReader(text)), "acme", &selected); err != nil {
 		t.Fatal(err)
 	}
 	return &s
@@ -137,7 +138,7 @@ func TestMembersAroundTheArtifactsAreRead(t *testing.T) {
 func TestBrokenSnapshotsAreErrors(t *testing.T) {
 	for _, text := range []string{"", mixed[:len(mixed)/2], `{"artifacts":[{"name":1}]}`, `{"index":"7"}`} {
 		var s Snapshot
-		if err := s.Decode(strings.NewReader(text), "acme", &Filter{}); err == nil {
+		if err := s.Decode(jsonstream.NewDecoder(strings.NewReader(text)), "acme", &Filter{}); err == nil {
 			t.Errorf("%.40q is read as %+v", text, s)
 		}
 	}

@@ -1,5 +1,4 @@
-// Package view renders the pages for people: templates, style and script, and the formatting of times, states and texts
-// of clients.
+// Package view renders the pages for people: templates, style, script, and the formatting of times, states and texts.
 package view
 
 import (
@@ -25,8 +24,7 @@ type Templates struct {
 	pages map[string]*template.Template
 }
 
-// New parses the templates. Each page defines the blocks of api/web/view/templates/layout.html. more are further
-// functions of templates.
+// New parses the templates. Each page defines the blocks of layout.html. more are further functions of templates.
 func New(clock evidence.Clock, more template.FuncMap) (*Templates, error) {
 	shared, err := template.New("").Funcs(functions(clock)).Funcs(more).ParseFS(templateFiles, "templates/layout.html", "templates/parts.html")
 	if err != nil {

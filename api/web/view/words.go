@@ -6,8 +6,7 @@ const (
 	// minWord and maxWord bound the words that get line break opportunities, in bytes of HTML. Shorter ones fit on a
 	// phone. Longer ones are not names, and must not make the page much larger.
 	minWord, maxWord = 28, 4 << 10
-	// minPart is the minimum length between two opportunities, in bytes of HTML, and hexPart that of hexadecimal
-	// digits.
+	// minPart is the minimum length between two opportunities in bytes of HTML, hexPart that of hexadecimal digits.
 	minPart, hexPart = 8, 12
 )
 

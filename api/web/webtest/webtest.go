@@ -25,18 +25,12 @@ func SignIn(client *http.Client, base, key string) error {
 	if err != nil {
 		return err
 	}
-	page, err := contentOf(answer)
-	if err != nil {
+	page, err := io.ReadAll(answer.Body)
+	if err = errors.Join(err, answer.Body.Close()); err != nil {
 		return err
 	}
 	if answer.StatusCode != http.StatusSeeOther {
 		return fmt.Errorf("sign in: status %d: %s", answer.StatusCode, page)
 	}
 	return nil
-}
-
-// contentOf reads an answer to its end.
-func contentOf(response *http.Response) ([]byte, error) {
-	content, err := io.ReadAll(response.Body)
-	return content, errors.Join(err, response.Body.Close())
 }

@@ -104,10 +104,7 @@ func checkApart(backups config.Objects, stores config.Stores) error {
 		return errors.New("the backup would be in the object store of the service")
 	}
 	for _, path := range []string{stores.Database.Path, stores.Objects.Path} {
-		if backups.Path == "" || path == "" {
-			continue
-		}
-		if sameFile(backups.Path, path) || isInside(backups.Path, path) || isInside(path, backups.Path) {
+		if checkPaths(backups.Path, path) != nil {
 			return fmt.Errorf("the backup and %s must not lie in one another", path)
 		}
 	}

@@ -84,7 +84,7 @@ func Run(ctx context.Context, args, environ []string, out, errs io.Writer) int {
 		usage(errs, nil)
 		return misused
 	}
-	if wantsHelp(args) {
+	if args[0] == "help" || slices.Contains(args, "--help") || slices.Contains(args, "-h") {
 		usage(out, args)
 		return succeeded
 	}
@@ -114,10 +114,6 @@ func (c caller) run(ctx context.Context, act action) int {
 	}
 	fmt.Fprintln(c.errs, err)
 	return failed
-}
-
-func wantsHelp(args []string) bool {
-	return args[0] == "help" || slices.Contains(args, "--help") || slices.Contains(args, "-h")
 }
 
 func parse(args []string) (action, error) {
@@ -181,12 +177,7 @@ var help = template.Must(template.New("help").Parse(helpText))
 // usage explains the commands that begin with the word args[0], or all.
 func usage(out io.Writer, args []string) {
 	_ = help.ExecuteTemplate(out, "usage", calledAs(os.Args[0])) // it fails only if out does
-	var chosen []command
-	for _, c := range commands() {
-		if len(args) > 0 && strings.Fields(c.name)[0] == args[0] {
-			chosen = append(chosen, c)
-		}
-	}
+	chosen := slices.DeleteFunc(commands(), func(c command) bool { return len(args) == 0 || strings.Fields(c.name)[0] != args[0] })
 	if len(chosen) == 0 {
 		chosen = commands()
 	}

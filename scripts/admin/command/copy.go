@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -17,10 +18,10 @@ import (
 	"attestry/process"
 )
 
-// location is a store that an argument names. One of the fields is set.
+// location is a store that an argument names. One of the fields has an engine.
 type location struct {
-	documents *config.Database
-	objects   *config.Objects
+	documents config.Database
+	objects   config.Objects
 }
 
 func parseCopy(args []string) (action, error) {
@@ -59,12 +60,7 @@ func parseFlags(flags *flag.FlagSet, args []string) error {
 }
 
 // path returns the path of an embedded store, "" for any other.
-func (l location) path() string {
-	if l.documents != nil {
-		return l.documents.Path
-	}
-	return l.objects.Path
-}
+func (l location) path() string { return cmp.Or(l.documents.Path, l.objects.Path) }
 
 func parseLocation(name, address string) (location, error) {
 	scheme, _, _ := strings.Cut(address, "://")
@@ -72,10 +68,8 @@ func parseLocation(name, address string) (location, error) {
 	var err error
 	switch scheme {
 	case "mongodb", "mongodb+srv", "pebble":
-		l.documents = &config.Database{}
 		err = l.documents.UnmarshalText([]byte(address))
 	case "file", "http", "https":
-		l.objects = &config.Objects{}
 		err = l.objects.UnmarshalText([]byte(address))
 	default:
 		err = errors.New("must begin with mongodb://, mongodb+srv:// or pebble:// for a database, or with http://, https:// or file:// for an object store")
@@ -89,11 +83,11 @@ func parseLocation(name, address string) (location, error) {
 // checkPair refuses two stores that cannot be copied to each other.
 func checkPair(from, to location) error {
 	switch {
-	case from.documents != nil && to.objects != nil:
+	case from.documents.Engine != "" && to.objects.Engine != "":
 		return errors.New("--from names a database and --to an object store: both must be of the same kind")
-	case from.objects != nil && to.documents != nil:
+	case from.objects.Engine != "" && to.documents.Engine != "":
 		return errors.New("--from names an object store and --to a database: both must be of the same kind")
-	case from.documents != nil && *from.documents == *to.documents, from.objects != nil && *from.objects == *to.objects:
+	case from == to:
 		return errSameStore
 	}
 	return checkPaths(from.path(), to.path())
@@ -104,10 +98,10 @@ func copyStore(ctx context.Context, c caller, from, to location) error {
 		return err
 	}
 	var err error
-	if from.documents != nil {
-		err = copyDatabase(ctx, c, *from.documents, *to.documents)
+	if from.documents.Engine != "" {
+		err = copyDatabase(ctx, c, from.documents, to.documents)
 	} else {
-		err = copyObjectStore(ctx, c, *from.objects, *to.objects)
+		err = copyObjectStore(ctx, c, from.objects, to.objects)
 	}
 	if err != nil && ctx.Err() != nil {
 		return fmt.Errorf("interrupted: %w; run the same command again to continue", err)
@@ -124,7 +118,7 @@ func (l location) requireExisting() error {
 	if _, err := os.Stat(path); err != nil {
 		return fmt.Errorf("--from: %w", err)
 	}
-	if l.documents != nil && !process.HasDatabase(*l.documents) {
+	if l.documents.Engine != "" && !process.HasDatabase(l.documents) {
 		return fmt.Errorf("--from: there is no database of %s at %s", l.documents.Engine, path)
 	}
 	return nil

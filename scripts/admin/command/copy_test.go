@@ -265,11 +265,11 @@ func interruptCopy(t *testing.T, from, to string) {
 		t.Fatal(err)
 	}
 	c := &documentCopy{schemas: app.Schemas(), out: io.Discard, errs: io.Discard}
-	if c.from, err = process.OpenDocuments(t.Context(), *source.documents, nil); err != nil {
+	if c.from, err = process.OpenDocuments(t.Context(), source.documents, nil); err != nil {
 		t.Fatal(err)
 	}
 	defer c.from.Close()
-	docs, err := process.OpenCopyTarget(t.Context(), *target.documents, nil)
+	docs, err := process.OpenCopyTarget(t.Context(), target.documents, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

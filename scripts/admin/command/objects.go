@@ -122,19 +122,19 @@ func (c *objectCopy) copyRetention(ctx context.Context, key string) error {
 	if !ok {
 		return nil
 	}
-	lock, err := source.LockOf(ctx, key)
+	retention, err := source.RetentionOf(ctx, key)
 	if err != nil {
 		return err
 	}
-	if lock.Held {
+	if retention.Held {
 		c.held++
 	}
-	if !lock.Runs() {
+	if !retention.Runs() {
 		return nil
 	}
 	err = s3.ErrNoObjectLock
 	if target, ok := c.to.(*s3.Store); ok {
-		err = target.Lock(ctx, key, lock)
+		err = target.Lock(ctx, key, retention)
 	}
 	switch {
 	case err == nil:

@@ -164,7 +164,7 @@ func TestRetentionIsCopiedWithObjects(t *testing.T) {
 			t.Errorf("copy printed %s", out)
 		}
 		for i, until := range untils {
-			if got, err := target.LockOf(t.Context(), keys[i]); err != nil || !got.Until.Equal(until) || got.Runs() && got.Mode != s3.Governance {
+			if got, err := target.RetentionOf(t.Context(), keys[i]); err != nil || !got.Until.Equal(until) || got.Runs() && got.Mode != s3.Governance {
 				t.Errorf("object %d has %+v, %v; want %s", i, got, err, until)
 			}
 		}

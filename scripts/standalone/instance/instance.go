@@ -68,10 +68,12 @@ type Instance struct {
 	// Redis is the embedded Redis, nil for none.
 	Redis *miniredis.Miniredis
 
+	// Faults gets the result, an error or nil, of each part of the instance that has ended.
+	Faults chan error
+
 	monitor *http.Server
 	stop    context.CancelFunc
 	group   goroutine.Group
-	faults  chan error
 }
 
 // Start opens the stores and serves. It returns when the API accepts connections.
@@ -81,7 +83,7 @@ func Start(ctx context.Context, options Options) (*Instance, error) {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
 	address := listener.Addr().String()
-	i := &Instance{URL: string(config.Address(address).URL()), faults: make(chan error, 2)}
+	i := &Instance{URL: string(config.Address(address).URL()), Faults: make(chan error, 2)}
 	if err := i.open(ctx, options, address); err != nil {
 		listener.Close()
 		i.closeRedis()
@@ -210,20 +212,17 @@ func (i *Instance) StartWorker(ctx context.Context) error {
 
 func (i *Instance) run(part func() error) {
 	i.group.Go(func() error {
-		i.faults <- goroutine.Recovered(part)
+		i.Faults <- goroutine.Recovered(part)
 		return nil
 	})
 }
-
-// Faults returns a channel with the result, an error or nil, of each part of the instance that has ended.
-func (i *Instance) Faults() <-chan error { return i.faults }
 
 // Close stops the instance and closes its stores.
 func (i *Instance) Close() error {
 	if i.stop != nil {
 		i.stop()
 	}
-	_ = i.group.Wait() // errors are in faults
+	_ = i.group.Wait() // errors are in Faults
 	if i.monitor != nil {
 		i.monitor.Close()
 	}
@@ -240,12 +239,7 @@ func (i *Instance) closeRedis() {
 
 // miniredis makes a new interpreter for each script of asynq, hundreds per second. The 120 KB that gopher-lua reserves
 // for each by default would be most allocations of the process. The scripts are short and not recursive.
-const (
-	scriptValues = 1024
-	scriptCalls  = 64
-)
-
-func init() { lua.RegistrySize, lua.CallStackSize = scriptValues, scriptCalls }
+func init() { lua.RegistrySize, lua.CallStackSize = 1024, 64 }
 
 // KeyFile returns the path of a private key in a directory. If there is none, it creates one that only its owner can
 // read, completely or not at all.

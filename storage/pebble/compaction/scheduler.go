@@ -124,14 +124,12 @@ func (s *Scheduler) run() {
 	}
 }
 
-// release ends a permission.
 func (s *Scheduler) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running--
 }
 
-// grant is the permission for one compaction.
 type grant struct{ scheduler *Scheduler }
 
 func (grant) Started()                                          {}

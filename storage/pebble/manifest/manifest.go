@@ -3,6 +3,7 @@
 package manifest
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -124,10 +125,8 @@ func chunksOf(block []byte) int {
 	if len(block) < blockBytes {
 		return at
 	}
-	for i := at; i < len(block); i++ {
-		if block[i] != 0 {
-			return at
-		}
+	if len(bytes.Trim(block[at:], "\x00")) > 0 {
+		return at
 	}
 	return len(block)
 }
