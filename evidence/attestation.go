@@ -69,7 +69,7 @@ type Attestation struct {
 	CreatedAt    float64       `json:"created_at"`
 	ReportedBy   string        `json:"reported_by"`
 	ReportedByID string        `json:"reported_by_id"`
-	// ByAccount is true if a service account reported it.
+	// ByAccount is true if no user reported it, but a service account or a token of an identity provider.
 	ByAccount bool `json:"by_account,omitempty"`
 }
 

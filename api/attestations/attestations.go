@@ -60,7 +60,7 @@ func recordAttestation[T any](h *handlers, judge func(context.Context, *T) (verd
 
 // recordOf returns the attestation of a verdict, and the repository of its body.
 func (h *handlers) recordOf(ctx context.Context, scope recording.Scope, v verdict) (evidence.Attestation, *evidence.Repo, error) {
-	sent := v.base
+	sent, by := v.base, server.Principal(ctx)
 	record := evidence.Attestation{
 		ID: evidence.NewID(), Org: scope.Org, Trail: scope.Trail, Name: sent.AttestationName, Type: v.kind, Compliant: v.compliant,
 		Fingerprint: resource.ZeroIfNil(sent.ArtifactFingerprint), Targets: sent.TargetArtifacts,
@@ -68,7 +68,7 @@ func (h *handlers) recordOf(ctx context.Context, scope recording.Scope, v verdic
 		ExternalURLs: sent.ExternalURLs.Evidence(), Annotations: sent.Annotations, UserData: sent.UserData.Sent(),
 		Payload: v.payload, TypeVersion: v.version, Control: v.control,
 		CreatedAt: scope.At, ReportedBy: scope.By, ReportedByID: scope.ByID,
-		ByAccount: server.Principal(ctx).ServiceAccount,
+		ByAccount: !by.IsUser(),
 	}
 	repo, err := h.ReportRepo(ctx, scope, sent.RepoInfo)
 	if repo != nil {

@@ -29,6 +29,9 @@ func TestDecidersMustNotBeAuthorsOrApprovers(t *testing.T) {
 	s.want(http.StatusCreated, http.MethodPost, "/service-accounts/"+s.org, []byte(`{"name":"ci","privilege":"member"}`))
 	var robot struct{ Key string }
 	s.want(http.StatusCreated, http.MethodPost, "/service-accounts/"+s.org+"/ci/api-keys", []byte(`{"description":"k"}`)).decode(t, &robot)
+	forge := newIssuer(t)
+	s.trust("forge", forge, "exists(claims.sub)", "member")
+	token := forge.token(t, nil)
 	approved := pull{author: "ada", commits: []string{"ada 10"}, approvals: []string{"grace APPROVED 20"}}
 	number := 0
 	for name, c := range map[string]struct {
@@ -43,6 +46,9 @@ func TestDecidersMustNotBeAuthorsOrApprovers(t *testing.T) {
 		"a service account":                                      {pulls: []pull{approved}, key: robot.Key, says: "it is not known who decided"},
 		"a service account for somebody":                         {pulls: []pull{approved}, key: robot.Key, members: `,"annotations":{"decided_by":"eve"}`},
 		"a service account for an approver":                      {pulls: []pull{approved}, key: robot.Key, members: `,"annotations":{"decided_by":"Grace"}`, says: "Grace decided, and approved the code"},
+		"a token":                                                {pulls: []pull{approved}, key: token, says: "it is not known who decided"},
+		"a token for somebody":                                   {pulls: []pull{approved}, key: token, members: `,"annotations":{"decided_by":"eve"}`},
+		"a token for an approver":                                {pulls: []pull{approved}, key: token, members: `,"annotations":{"decided_by":"Grace"}`, says: "Grace decided, and approved the code"},
 		"a person who names another":                             {pulls: []pull{approved}, key: adminKey, people: "{name: ada, accounts: [administrator]}", members: `,"annotations":{"decided_by":"eve"}`, says: "ada decided"},
 		"without a pull request":                                 {key: adminKey, says: "it is not known who wrote and who approved the code"},
 		"a pull request without approval":                        {pulls: []pull{{author: "ada", commits: []string{"ada 10"}}}, key: adminKey, says: "it is not known who wrote and who approved"},

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// DecidedBy is the annotation with the decider, if a service account reports the decision (docs/semantics.md 18.14).
+	// DecidedBy is the annotation with the decider, if no user reports the decision (docs/semantics.md 18.14).
 	DecidedBy = "decided_by"
 	// maxInvolved bounds evidence.Attestation.Involved, in bytes.
 	maxInvolved = 4 << 10
