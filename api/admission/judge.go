@@ -135,22 +135,23 @@ const (
 // image is admitted as soon as it becomes compliant.
 type verdicts struct{ cached cache.TTL[verdict] }
 
-// verdict is the verdict on a compliant image.
-type verdict struct{ known, allowed bool }
+// verdict is the verdict on a compliant image that is not on the allow list.
+type verdict struct{ known bool }
 
 // load sets the verdict of a finding from the cache. It reports whether there was one.
 func (v verdicts) load(environment *evidence.Environment, found *admission.Finding, now time.Time) bool {
 	cached, _, ok := v.cached.Get(verdictKey(environment, found), now)
 	if ok {
-		found.Known, found.Allowed, found.Compliant = cached.known, cached.allowed, true
+		found.Known, found.Compliant = cached.known, true
 	}
 	return ok
 }
 
-// store caches the verdict of a finding. readAt is a time before its facts were read.
+// store caches the verdict of a finding, unless a permission made it, which may end. readAt is a time before its facts
+// were read.
 func (v verdicts) store(environment *evidence.Environment, found *admission.Finding, readAt time.Time) {
-	if found.Compliant {
-		v.cached.Put(verdictKey(environment, found), verdict{known: found.Known, allowed: found.Allowed}, readAt, 0)
+	if found.Compliant && !found.Allowed {
+		v.cached.Put(verdictKey(environment, found), verdict{known: found.Known}, readAt, 0)
 	}
 }
 

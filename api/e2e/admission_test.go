@@ -210,6 +210,21 @@ func TestCompliantVerdictsAreCachedForASecond(t *testing.T) {
 	expect(true, "as soon as the scan passed")
 }
 
+func TestPermissionEndsAtOnceForAdmissions(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{withoutWorker: true, reportWait: time.Millisecond, stoppedAt: noonOf30March})
+	_, unknown := s.guardedEnvironment(`{"mode":"deny"}`)
+	s.want(http.StatusCreated, http.MethodPut, s.allowlistsPath()+"/prod", fmt.Appendf(nil,
+		`{"artifact_name":"intruder","artifact_fingerprint":%q,"description":"today","expires_at":%d}`, digestOf("intruder"), noonOf30March.Unix()+10))
+	s.clock.advance(9700 * time.Millisecond)
+	for _, allowed := range []bool{true, false} {
+		if got := s.admit("prod", review("Pod", pod("", unknown), false)); got.Response.Allowed != allowed {
+			t.Errorf("the answer is %+v, want %t", got, allowed)
+		}
+		s.clock.advance(500 * time.Millisecond)
+	}
+}
+
 func TestAdmissionInModeOffAdmitsAllAndRecordsNothing(t *testing.T) {
 	t.Parallel()
 	s := share(t)
