@@ -146,8 +146,8 @@ func (r *review) malformed(environment *evidence.Environment, fault string) Admi
 	return r.answer(answer)
 }
 
-// failureAdmits reports whether malformed reviews are admitted. They always are if admission control is off.
+// failureAdmits reports whether malformed reviews are admitted. They always are unless the mode is deny.
 func failureAdmits(environment *evidence.Environment) bool {
 	settings := environment.AdmissionOf()
-	return settings.Mode == evidence.AdmissionOff || settings.Failure == evidence.RuleAdmit
+	return settings.Mode != evidence.AdmissionDeny || settings.Failure == evidence.RuleAdmit
 }

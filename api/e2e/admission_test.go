@@ -284,6 +284,12 @@ func TestUnreadableAdmissionReviewsFollowTheFailureSetting(t *testing.T) {
 			})
 		}
 	}
+	s.setAdmission("prod", `{"mode":"warn"}`)
+	for name, body := range bodies {
+		if got := s.admit("prod", body); !got.Response.Allowed || len(got.Response.Warnings) != 1 {
+			t.Errorf("in the mode warn, %s is answered %+v", name, got)
+		}
+	}
 	s.wantError(http.StatusNotFound, "Environment named 'none' does not exist for organization '"+s.org+"'", http.MethodPost, "/admission/"+s.org+"/none/validate", string(review("Pod", pod(""), false)))
 	if got := s.do(http.MethodPost, "/api/v2/admission/"+s.org+"/prod/validate", adminKey, []byte(`[]`)); got.status != http.StatusBadRequest {
 		t.Errorf("a list is answered %d %s", got.status, got.body)
