@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // Workload is a pod, or a resource with a template of pods, that a cluster is asked to run.
@@ -112,10 +113,10 @@ func (w *Workload) Without(running *Workload) {
 	w.Images = slices.DeleteFunc(w.Images, func(image string) bool { return running.has[image] })
 }
 
-// Reason returns the value of an annotation or label of the workload or its pods, "" if there is none.
+// Reason returns the value of an annotation or label of the workload or its pods, "" if there is none but blanks.
 func (w *Workload) Reason(key string) string {
 	for _, labels := range w.labels {
-		if reason := labels[key]; key != "" && reason != "" {
+		if reason := strings.TrimSpace(labels[key]); key != "" && reason != "" {
 			return reason
 		}
 	}

@@ -68,7 +68,7 @@ func TestWorkloadGivesItsReason(t *testing.T) {
 			t.Errorf("the reason of %q is %q", key, got)
 		}
 	}
-	if empty := read(`{"metadata":{"annotations":{"why":"","":"x"}}}`); empty.Reason("why") != "" || empty.Reason("") != "" {
+	if empty := read(`{"metadata":{"annotations":{"why":" \n","":"x"}}}`); empty.Reason("why") != "" || empty.Reason("") != "" {
 		t.Error("an empty reason counts")
 	}
 }
