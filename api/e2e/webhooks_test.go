@@ -106,6 +106,9 @@ func TestSonarWebhookRecordsAnAttestation(t *testing.T) {
 	if column(t, list, "is_compliant") != "false true" {
 		t.Errorf("recorded %v", list)
 	}
+	if got := lookup(t, list, 0, "finding"); got != "quality gate ERROR for project acme:web app: new_coverage is 7 (LESS_THAN 80)" {
+		t.Errorf("the finding is %q", got)
+	}
 }
 
 func TestSonarWebhookIsRecordedWhereTheScanSays(t *testing.T) {

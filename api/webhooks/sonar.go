@@ -92,6 +92,7 @@ func (h *handlers) recordAnalysis(ctx context.Context, in *sonarInput, body *Son
 		Compliant: body.QualityGate != nil && attestation.IsSonarOK(body.QualityGate.Status), Fingerprint: target.fingerprint, Targets: target.artifacts, Commit: body.commit(),
 		Payload: map[string]json.RawMessage{"sonar_results": body.raw}, CreatedAt: scope.At, ReportedBy: scope.By,
 	}
+	record.Finding = attestation.Finding(&record, "")
 	return server.OK(), h.Recorder.Attest(ctx, scope, record, nil)
 }
 
