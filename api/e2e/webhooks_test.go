@@ -191,6 +191,10 @@ func TestLaunchDarklyWebhookRecordsATrail(t *testing.T) {
 	wantEvents("trail_reported")
 	s.wantDelivered("launch-darkly", change("New checkout!", "turned off", "proj/default:env/production:flag/new-checkout"))
 	wantEvents("trail_reported trail_updated")
+	s.wantDelivered("launch-darkly", strings.Replace(change("New checkout!", "turned off", "proj/default:env/production:flag/new-checkout"), `"description":"turned off",`, "", 1))
+	if got := lookup(t, s.getTrail("launch-darkly-production", "New-checkout-"), "description"); got != "" {
+		t.Errorf("a change without a description leaves %q", got)
+	}
 	s.wantDelivered("launch-darkly", change("§", "", "proj/default:env/test:flag/the-key", "proj/default:env/qa:flag/the-key", "proj/default:env/*:flag/the-key"))
 	for _, flow := range []string{"launch-darkly-test", "launch-darkly-qa"} {
 		s.getTrail(flow, "the-key")

@@ -81,7 +81,7 @@ func (h *handlers) beginFlag(ctx context.Context, hook *identity.Hook, flowName,
 	if err != nil {
 		return err
 	}
-	_, err = h.Recorder.Begin(ctx, scope, flow, evidence.TrailChange{Description: body.Description, UserData: body.raw}, nil)
+	_, err = h.Recorder.Begin(ctx, scope, flow, evidence.TrailChange{Description: new(evidence.Text(body.Description)), UserData: body.raw}, nil)
 	return err
 }
 
