@@ -280,6 +280,7 @@ func TestArtifactIsFoundByFingerprintTrailAndAttestation(t *testing.T) {
 		"fingerprint with empty trail":   {one + "?trail=", one, "t2"},
 		"attestation":                    {one + "?attestation_id=" + scan, one, "t1"},
 		"trail and attestation":          {one + "?trail=t1&attestation_id=" + scan, one, "t1"},
+		"prefix of two and attestation":  {"abcde?attestation_id=" + scan, one, "t1"},
 		"prefix and attestation by name": {"abcde?attestation_id=" + named, one, "t2"},
 	} {
 		t.Run(name, func(t *testing.T) {

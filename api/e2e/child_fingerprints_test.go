@@ -84,11 +84,12 @@ func TestChildFingerprintsIdentifyTheSameArtifact(t *testing.T) {
 	s.attestImage("images", "build-1", "web", true)
 	s.runImages("prod", "web/amd64")
 	s.wantStates("with a scan", "prod", "web/amd64 true")
+	scan := lookup(t, s.read("/attestations/"+s.org+"?name=scan"), "data", 0, "attestation_id").(string)
 	for _, name := range []string{"web", "web/amd64", "web/arm64"} {
 		if got := lookup(t, s.read("/asserts/"+s.org+"/fingerprint/"+digestOf(name)+"?environment_name=prod"), "compliant"); got != true {
 			t.Errorf("%s has the verdict %v", name, got)
 		}
-		artifact := s.read("/artifacts/" + s.org + "/images/fingerprint/" + digestOf(name))
+		artifact := s.read("/artifacts/" + s.org + "/images/fingerprint/" + digestOf(name) + "?attestation_id=" + scan)
 		if lookup(t, artifact, "fingerprint") != digestOf("web") || asJSON(lookup(t, artifact, "running")) != `[{"environment_name":"prod","snapshot_index":2}]` ||
 			asJSON(lookup(t, artifact, "child_fingerprints")) != asJSON([]string{digestOf("web/amd64"), digestOf("web/arm64")}) {
 			t.Errorf("%s is read as %s", name, asJSON(artifact))

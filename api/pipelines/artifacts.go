@@ -119,23 +119,28 @@ func (h *handlers) getArtifact(ctx context.Context, in *getArtifactInput, flowID
 	return server.AnsweredOne(h.showArtifacts(ctx, []evidence.ArtifactRecord{record}))
 }
 
-// requestedRecord returns the newest record of the fingerprint, in the request's trail or in the trail of its
-// attestation if it has one.
+// requestedRecord returns the newest record of the fingerprint, in the request's trail if it has one. If it has an
+// attestation, the record is of the attestation's artifact and in its trail.
 func (h *handlers) requestedRecord(ctx context.Context, org evidence.OrgAccess, flow string, in *getArtifactInput) (evidence.ArtifactRecord, error) {
-	trail := in.Trail
+	trail, digits, attested := in.Trail, in.Fingerprint, ""
 	if in.Attestation != "" {
 		attestation, err := h.Attestations.Get(ctx, org.OrgID, in.Attestation)
 		if err != nil {
 			return evidence.ArtifactRecord{}, err
 		}
-		// An attestation by the artifact's name has no fingerprint.
-		ofOther := attestation.Fingerprint != "" && !strings.HasPrefix(attestation.Fingerprint, in.Fingerprint)
-		if ofOther || attestation.Flow != flow || (trail != "" && attestation.Trail != trail) {
+		if attestation.Flow != flow || (trail != "" && attestation.Trail != trail) {
 			return evidence.ArtifactRecord{}, storage.ErrNotFound
 		}
-		trail = attestation.Trail
+		trail, attested = attestation.Trail, attestation.Fingerprint // "" of one by the artifact's name
+		if strings.HasPrefix(attested, digits) {
+			digits = attested
+		}
 	}
-	return h.Artifacts.Latest(ctx, org.OrgID, flow, trail, in.Fingerprint)
+	record, err := h.Artifacts.Latest(ctx, org.OrgID, flow, trail, digits)
+	if err == nil && attested != "" && record.Fingerprint != attested {
+		err = storage.ErrNotFound
+	}
+	return record, err
 }
 
 type getArtifactsOfCommitInput struct {
