@@ -189,11 +189,13 @@ func TestTrailsAreListedNewestFirstWithTheirTotals(t *testing.T) {
 		"?fingerprint=":                  {},
 		"?fingerprint=" + cliFingerprint: {"one-3"},
 		"?flow=two&fingerprint=" + cliFingerprint: {},
-		"?search=E-1":                  {"one-1"},
-		"?search=-0&per_page=1&page=2": {"one-0"},
-		"?search=-0&flow=two":          {"two-0"},
-		"?search=":                     {"two-0", "one-4", "one-3", "one-2", "one-1", "one-0"},
-		"?search=none%22%3E":           {},
+		"?search=E-1":                               {"one-1"},
+		"?search=-0&per_page=1&page=2":              {"one-0"},
+		"?search=-0&flow=two":                       {"two-0"},
+		"?search=":                                  {"two-0", "one-4", "one-3", "one-2", "one-1", "one-0"},
+		"?search=none%22%3E":                        {},
+		"?search=E-3&fingerprint=" + cliFingerprint: {"one-3"},
+		"?search=E-1&fingerprint=" + cliFingerprint: {},
 	} {
 		t.Run(s.caseName(query), func(t *testing.T) {
 			s := s.in(t)

@@ -148,6 +148,10 @@ func (h *handlers) pageOfTrails(ctx context.Context, org evidence.OrgAccess, in 
 	switch {
 	case server.QueryHas(ctx, "fingerprint"):
 		keys, err := h.Artifacts.TrailsWith(ctx, org.OrgID, in.Fingerprint)
+		keys = slices.DeleteFunc(keys, func(key string) bool {
+			_, name, _ := strings.Cut(key, "/")
+			return !strings.Contains(strings.ToLower(name), strings.ToLower(in.Search))
+		})
 		return h.pageOfKeys(keys, in, flows, err)
 	case in.Search != "":
 		keys, err := h.Trails.Containing(ctx, org.OrgID, in.Search)
