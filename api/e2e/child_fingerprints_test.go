@@ -158,6 +158,9 @@ func TestRunningChildrenAreRecognizedWhenTheirIndexIsReported(t *testing.T) {
 			t.Errorf("%s runs in %s, want %s", path, got, want)
 		}
 	}
+	if _, resolved := s.search(digestOf("api/amd64")); resolved != "fingerprint "+digestOf("api/amd64")+" ["+digestOf("api/amd64")+"] []" {
+		t.Errorf("the search resolves it to %s", resolved)
+	}
 }
 
 func TestInvalidChildFingerprintsAreRefused(t *testing.T) {

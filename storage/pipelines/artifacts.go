@@ -262,6 +262,8 @@ func (a *Artifacts) Search(ctx context.Context, org, digits string) (Traces, err
 	if err != nil {
 		return Traces{}, err
 	}
+	reported := storage.DistinctValues(byFingerprint, "fingerprint") // they do not count as children
+	children = slices.DeleteFunc(children, func(one storage.Record) bool { return slices.Contains(reported, one.Text("child")) })
 	if parents := storage.DistinctValues(children, "parent"); len(parents) > 0 {
 		of, err := storage.FindAllFields(ctx, a.Collection, storage.Query{
 			Index: "fingerprint", Equal: []any{org, storage.OneOrSet(parents[:min(len(parents), storage.MaxMany)])}, Descending: true, Limit: storage.MaxMany,
