@@ -22,7 +22,7 @@ var repoSchema = storage.NewSchema("repos",
 const (
 	// repoCacheAge is how long a report is cached: equal ones take no command, and do not see tags set meanwhile.
 	repoCacheAge = time.Minute
-	// repoCacheSize is how many different reports are remembered.
+	// repoCacheSize is of how many repositories the last report is remembered.
 	repoCacheSize = 10_000
 )
 
@@ -30,14 +30,20 @@ const (
 type Repos struct {
 	collection storage.Collection[evidence.Repo]
 	clock      evidence.Clock
-	reported   cache.TTL[evidence.Repo]
+	reported   cache.TTL[reportedRepo]
+}
+
+// reportedRepo is the last report of a repository, as its key, and the repository as it was then.
+type reportedRepo struct {
+	key  string
+	repo evidence.Repo
 }
 
 // NewRepos binds the repository to an engine.
 func NewRepos(docs storage.Documents, clock evidence.Clock) *Repos {
 	return &Repos{
 		clock:    clock,
-		reported: cache.NewTTL[evidence.Repo](repoCacheAge, repoCacheSize),
+		reported: cache.NewTTL[reportedRepo](repoCacheAge, repoCacheSize),
 		collection: storage.NewCollection(docs, repoSchema,
 			func(r *evidence.Repo) string { return idIn(r.Org, r.ID) },
 			func(r *evidence.Repo) map[string]any {
@@ -48,8 +54,8 @@ func NewRepos(docs storage.Documents, clock evidence.Clock) *Repos {
 
 // Report makes the repository of info, or updates it with info; at is the time in Unix seconds. Info without a provider
 // joins the repository of its external id and host, and a repository without a provider gets the first one that is
-// named. Info without name or url makes none: then the zero Repo is returned. A report that this process had in the
-// last minute takes no command, and returns the repository as it was then.
+// named. Info without name or url makes none: then the zero Repo is returned. A report that equals the
+// repository's last one, which this process had in the last minute, takes no command and returns what that one did.
 func (r *Repos) Report(ctx context.Context, org string, info evidence.RepoInfo, at float64) (evidence.Repo, error) {
 	if !info.Named() {
 		return evidence.Repo{}, nil
@@ -58,7 +64,16 @@ func (r *Repos) Report(ctx context.Context, org string, info evidence.RepoInfo, 
 	if err != nil {
 		return evidence.Repo{}, err
 	}
-	return r.reported.Load(key, r.clock(), func() (evidence.Repo, error) { return r.record(ctx, org, info, at) })
+	id, now := info.RepoID(org, 0), r.clock()
+	last, version, ok := r.reported.Get(id, now)
+	if ok && last.key == key {
+		return last.repo, nil
+	}
+	repo, err := r.record(ctx, org, info, at)
+	if err == nil {
+		r.reported.Put(id, reportedRepo{key, repo}, now, version)
+	}
+	return repo, err
 }
 
 // record updates the repository that info is about, or makes it. It reads those with the external id one after the

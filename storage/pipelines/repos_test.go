@@ -194,6 +194,21 @@ func TestUncachedReportOfAKnownRepoCostsTwoCommands(t *testing.T) {
 	}
 }
 
+func TestRepoHasTheNameOfItsLastReport(t *testing.T) {
+	store, _, _ := apptest.NewStore(t)
+	for _, name := range []string{"acme/one", "acme/two", "acme/one"} {
+		info := reportedBy("github", "github.com")
+		info.Name = name
+		repo, err := store.Repos.Report(t.Context(), "org", info, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if stored, err := store.Repos.Get(t.Context(), "org", repo.ID); err != nil || stored.Name != name {
+			t.Errorf("reported as %s, it is %s, %v", name, stored.Name, err)
+		}
+	}
+}
+
 func TestInfoWithoutNameOrURLMakesNoRepo(t *testing.T) {
 	store, docs, _ := apptest.NewStore(t)
 	for _, info := range []evidence.RepoInfo{{Name: "acme/cli"}, {URL: "https://github.com/acme/cli"}, {}} {
