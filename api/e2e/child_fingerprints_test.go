@@ -161,6 +161,10 @@ func TestRunningChildrenAreRecognizedWhenTheirIndexIsReported(t *testing.T) {
 	if _, resolved := s.search(digestOf("api/amd64")); resolved != "fingerprint "+digestOf("api/amd64")+" ["+digestOf("api/amd64")+"] []" {
 		t.Errorf("the search resolves it to %s", resolved)
 	}
+	// Links to the index that were made before still work.
+	if got := s.read("/artifacts/" + s.org + "/images/fingerprint/" + digestOf("api/amd64")); lookup(t, got, "fingerprint") != digestOf("api") {
+		t.Errorf("the look-up finds %s", asJSON(got))
+	}
 }
 
 func TestInvalidChildFingerprintsAreRefused(t *testing.T) {
