@@ -66,7 +66,8 @@ const (
 	certificateExpiredMessage = "The certificate of the client has expired"
 )
 
-// certified returns the service account for the common name of a verified certificate, or else for a DNS name.
+// certified returns the service account that the settings give to a verified certificate, by its common name or else by
+// one of its DNS names.
 func (g *Gate) certified(ctx context.Context, certificate *x509.Certificate) (evidence.Principal, error) {
 	// A connection can outlive the client's certificate.
 	if g.Clock().After(certificate.NotAfter) {

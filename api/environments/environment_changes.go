@@ -29,7 +29,8 @@ type JoinPhysicalToLogicalPutInput struct {
 	PhysicalEnvironment string `json:"physical_env_name"`
 }
 
-// updateEnvironment changes the sent members of an environment. Unlike in the PUT, an empty description clears it.
+// updateEnvironment changes the sent members of an environment. Unlike in the PUT, an empty description
+// clears the stored one.
 func (h *handlers) updateEnvironment(ctx context.Context, in *resource.EnvironmentPath, ref environments.EnvironmentRef, body *UpdateEnvironmentPatchInput) (*server.TextAnswer, error) {
 	policies, err := h.resolvePolicies(ctx, ref.Type, body.Policies)
 	if err != nil {

@@ -49,7 +49,7 @@ func (r *ReportOf[A]) instances() []snapshot.Instance {
 // ECSReport is the body of ecs_report (docs/semantics.md 10.1).
 type ECSReport struct{ ReportOf[ECSArtifact] }
 
-// ECSArtifact is a task. Clients send optional members in two spellings; the one with the underscore wins.
+// ECSArtifact is a task. Clients send optional members in two spellings; of both, the one with the underscore is used.
 type ECSArtifact struct {
 	Digests           PartialDigests `json:"digests"`
 	TaskARN           string         `json:"taskArn"`

@@ -13,7 +13,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// List is a JSON array whose elements are read while it is sent, once. The zero List is an empty array.
+// List is a JSON array whose elements are read in batches while it is sent, which is possible once. The zero List is an
+// empty array.
 type List[T any] struct {
 	next func(ctx context.Context) (batch []T, more bool, err error)
 }
