@@ -61,6 +61,7 @@ func redisOptions(url string, timeout time.Duration, roots *x509.CertPool) (*red
 // spans is a hook of Redis clients that makes a span of each command, without its arguments.
 type spans struct{}
 
+// DialHook changes nothing.
 func (spans) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 // ProcessHook makes the span of a command. A missing value is no failure.

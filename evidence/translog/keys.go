@@ -82,4 +82,5 @@ type signer struct {
 	key ed25519.PrivateKey
 }
 
+// Sign signs a message.
 func (s signer) Sign(message []byte) ([]byte, error) { return ed25519.Sign(s.key, message), nil }

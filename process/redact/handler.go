@@ -14,6 +14,7 @@ func NewHandler(next slog.Handler) slog.Handler { return handler{next} }
 
 type handler struct{ next slog.Handler }
 
+// Enabled calls Enabled of the next handler.
 func (h handler) Enabled(ctx context.Context, level slog.Level) bool {
 	return h.next.Enabled(ctx, level)
 }
@@ -36,6 +37,7 @@ func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return handler{h.next.WithAttrs(cleanAttrs(context.Background(), attrs))}
 }
 
+// WithGroup calls WithGroup of the next handler.
 func (h handler) WithGroup(name string) slog.Handler { return handler{h.next.WithGroup(name)} }
 
 func cleanAttrs(ctx context.Context, attrs []slog.Attr) []slog.Attr {

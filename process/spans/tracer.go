@@ -43,6 +43,7 @@ type span struct {
 	traceparent string
 }
 
+// Traceparent returns the traceparent header of the span.
 func (s span) Traceparent() string { return s.traceparent }
 
 // End ends the span. The error is only in the log, as its text may have secrets.

@@ -40,6 +40,7 @@ func (o *guardedObjects) holdDeletions(change int) {
 	o.held += change
 }
 
+// Delete deletes an object, unless deletions are held.
 func (o *guardedObjects) Delete(ctx context.Context, key string) error {
 	o.deletions.RLock()
 	defer o.deletions.RUnlock()
@@ -86,6 +87,7 @@ func (o *guardedObjects) open(ctx context.Context, key string) (io.ReadCloser, e
 	return content, command.end(err)
 }
 
+// Stat implements storage.Objects.
 func (o *guardedObjects) Stat(ctx context.Context, key string) (storage.Object, error) {
 	ctx, command := begin(ctx, "objects stat")
 	object, err := o.Objects.Stat(ctx, key)
@@ -169,6 +171,7 @@ type progressiveObjects struct {
 	*guardedObjects
 }
 
+// Progressive implements storage.Progressive.
 func (o *guardedObjects) Progressive() storage.Objects { return progressiveObjects{o} }
 
 // Get reads an object once. It returns the last heldBack bytes of a range only if the whole object has its SHA-256.

@@ -33,6 +33,7 @@ type tiles struct {
 // Height is how many levels of the tree a tile spans.
 func (*tiles) Height() int { return translog.Height }
 
+// ReadTiles reads tiles.
 func (t *tiles) ReadTiles(wanted []tlog.Tile) ([][]byte, error) {
 	read := make([][]byte, 0, len(wanted))
 	for _, tile := range wanted {

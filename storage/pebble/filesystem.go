@@ -79,6 +79,7 @@ func (f *filesystem) make(name string, operation func() (vfs.File, error)) (vfs.
 	return made, err
 }
 
+// Create makes a file.
 func (f *filesystem) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	return f.make(name, func() (vfs.File, error) { return f.FS.Create(name, category) })
 }
@@ -88,6 +89,7 @@ func (f *filesystem) ReuseForWrite(old, name string, category vfs.DiskWriteCateg
 	return f.make(name, func() (vfs.File, error) { return f.FS.ReuseForWrite(old, name, category) })
 }
 
+// OpenDir opens a folder to sync it.
 func (f *filesystem) OpenDir(name string) (vfs.File, error) {
 	opened, err := f.FS.OpenDir(name)
 	if err != nil || filepath.Clean(name) != f.health.folder {
@@ -101,6 +103,7 @@ func (f *filesystem) MkdirAll(folder string, _ os.FileMode) error {
 	return f.FS.MkdirAll(folder, 0o700)
 }
 
+// Rename renames a file.
 func (f *filesystem) Rename(old, name string) error {
 	return f.change(name, func() error { return f.FS.Rename(old, name) })
 }
@@ -113,6 +116,7 @@ func (f *filesystem) Remove(name string) error {
 	return f.FS.Remove(name)
 }
 
+// Unwrap returns the wrapped file system.
 func (f *filesystem) Unwrap() vfs.FS { return f.FS }
 
 type file struct {
@@ -131,6 +135,7 @@ func (f *file) report(err error) error {
 	return nil
 }
 
+// Write appends to the file.
 func (f *file) Write(data []byte) (int, error) {
 	written := 0
 	err := errFrozen
@@ -159,8 +164,10 @@ func (f *file) sync(operation func() error) error {
 	return f.report(err)
 }
 
+// Sync makes content and metadata durable.
 func (f *file) Sync() error { return f.sync(f.File.Sync) }
 
+// SyncData makes the content durable.
 func (f *file) SyncData() error { return f.sync(f.File.SyncData) }
 
 // SyncTo begins to write the content out.
@@ -172,4 +179,5 @@ func (f *file) SyncTo(length int64) (full bool, err error) {
 	return full, err
 }
 
+// Close closes the file.
 func (f *file) Close() error { return f.report(f.File.Close()) }

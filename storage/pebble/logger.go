@@ -30,6 +30,7 @@ type logger struct {
 // Infof discards messages that are no errors.
 func (l *logger) Infof(string, ...any) {}
 
+// Errorf logs an error.
 func (l *logger) Errorf(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	l.log(text, text)

@@ -58,6 +58,7 @@ func newParkedCounter(p *process.Process) (count func(reason string)) {
 	return func(reason string) { counter.WithLabelValues(reason).Inc() }
 }
 
+// Describe names the queue metrics.
 func (m *metrics) Describe(descriptions chan<- *prometheus.Desc) {
 	descriptions <- m.size
 	descriptions <- m.most
@@ -124,6 +125,7 @@ func registerJobCollector(p *process.Process) {
 	})
 }
 
+// Describe names the metric.
 func (c *jobCollector) Describe(descriptions chan<- *prometheus.Desc) { descriptions <- c.jobs }
 
 // Collect counts. After an error the remaining kinds have no values.
