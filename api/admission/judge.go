@@ -131,18 +131,15 @@ const (
 	maxVerdicts = 10_000
 )
 
-// verdicts caches the verdicts on compliant images (docs/semantics.md 25.2). Other verdicts are not cached, so that an
-// image is admitted as soon as it becomes compliant.
-type verdicts struct{ cached cache.TTL[verdict] }
-
-// verdict is the verdict on a compliant image that is not on the allow list.
-type verdict struct{ known bool }
+// verdicts caches which images are compliant (docs/semantics.md 25.2), each with whether a flow knows it. Other verdicts
+// are not cached, so that an image is admitted as soon as it becomes compliant.
+type verdicts struct{ cached cache.TTL[bool] }
 
 // load sets the verdict of a finding from the cache. It reports whether there was one.
 func (v verdicts) load(environment *evidence.Environment, found *admission.Finding, now time.Time) bool {
-	cached, _, ok := v.cached.Get(verdictKey(environment, found), now)
+	known, _, ok := v.cached.Get(verdictKey(environment, found), now)
 	if ok {
-		found.Known, found.Compliant = cached.known, true
+		found.Known, found.Compliant = known, true
 	}
 	return ok
 }
@@ -151,7 +148,7 @@ func (v verdicts) load(environment *evidence.Environment, found *admission.Findi
 // were read.
 func (v verdicts) store(environment *evidence.Environment, found *admission.Finding, readAt time.Time) {
 	if found.Compliant && !found.Allowed {
-		v.cached.Put(verdictKey(environment, found), verdict{known: found.Known}, readAt, 0)
+		v.cached.Put(verdictKey(environment, found), found.Known, readAt, 0)
 	}
 }
 

@@ -17,7 +17,7 @@ type handlers struct {
 
 // Routes returns the routes of admission control.
 func Routes(base *resource.Base) []server.Route {
-	h := &handlers{base, verdicts{cache.NewTTL[verdict](verdictAge, maxVerdicts)}}
+	h := &handlers{base, verdicts{cache.NewTTL[bool](verdictAge, maxVerdicts)}}
 	return server.Routes(map[string]server.Binder{
 		"get_admission_settings": resource.Found(h.LoadEnvironment, h.getSettings),
 		"put_admission_settings": resource.FoundWithBody(h.ResolveEnvironment, h.putSettings),

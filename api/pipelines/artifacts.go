@@ -152,7 +152,10 @@ type getArtifactsOfCommitInput struct {
 // getArtifactsOfCommit lists the artifacts that were built from a commit, newest first.
 func (h *handlers) getArtifactsOfCommit(ctx context.Context, in *getArtifactsOfCommitInput, flowID string) (*server.Answer[jsonstream.List[ArtifactResponse]], error) {
 	records, err := h.Artifacts.OfCommit(ctx, server.Access(ctx).OrgID, flowID, in.Trail, strings.ToLower(in.Commit), maxArtifacts)
-	return server.Answered(server.PartsOf(h.BatchBytes, records, h.showArtifacts)), resource.Unambiguous(err, in.Commit)
+	if err != nil {
+		return nil, resource.Unambiguous(err, in.Commit)
+	}
+	return server.Answered(server.PartsOf(h.BatchBytes, records, h.showArtifacts)), nil
 }
 
 type getLatestCommitInput struct {

@@ -46,9 +46,6 @@ func TestPermissionsLapseDespiteOtherFailures(t *testing.T) {
 			s := newScene(t, nil)
 			if c.orphaned {
 				s.expired(t, "lost", 1)
-				if err := s.store.Running.Start(t.Context(), []environments.Running{{Org: "org", Environment: "lost", Fingerprint: fingerprint("a"), Since: 1}}); err != nil {
-					t.Fatal(err)
-				}
 			}
 			s.expired(t, s.env, 2)
 			s.accept(t, running("a"))
