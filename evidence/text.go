@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"fmt"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -62,4 +63,9 @@ func Shorten(text string, most int) string {
 		most--
 	}
 	return text[:most] + "…"
+}
+
+// ContainsFold reports whether a text contains a part in any letter case, as searches of names do.
+func ContainsFold(text, part string) bool {
+	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
 }

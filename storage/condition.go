@@ -68,8 +68,7 @@ func textTest(operator Operator, text string) (func(any) bool, error) {
 	case Contains:
 		test = func(value string) bool { return strings.Contains(value, text) }
 	case ContainsFold:
-		lower := strings.ToLower(text)
-		test = func(value string) bool { return strings.Contains(strings.ToLower(value), lower) }
+		test = func(value string) bool { return evidence.ContainsFold(value, text) }
 	default:
 		pattern, err := regexp.Compile(text)
 		if err != nil {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"attestry/api/resource"
 	"attestry/api/server"
@@ -166,7 +165,7 @@ func (h *handlers) listEnvironments(ctx context.Context, in *listEnvironmentsInp
 // matches applies the filters. Empty filters are ignored, except that an empty tag matches nothing (docs/semantics.md
 // 1.12). There are no spaces, so a filter by space matches nothing.
 func (in *listEnvironmentsInput) matches(ctx context.Context, e *evidence.Environment) bool {
-	if !strings.Contains(strings.ToLower(e.Name), strings.ToLower(in.Name)) || len(in.Type) > 0 && !slices.Contains(in.Type, string(e.Type)) ||
+	if !evidence.ContainsFold(e.Name, in.Name) || len(in.Type) > 0 && !slices.Contains(in.Type, string(e.Type)) ||
 		slices.ContainsFunc(in.SpaceID, func(id string) bool { return id != "" }) {
 		return false
 	}

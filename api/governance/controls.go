@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -154,8 +153,7 @@ type listControlsInput struct {
 }
 
 func (in *listControlsInput) matches(ctx context.Context, c *control.Control) bool {
-	search := strings.ToLower(in.Search)
-	found := strings.Contains(strings.ToLower(c.Name), search) || strings.Contains(strings.ToLower(c.Identifier), search)
+	found := evidence.ContainsFold(c.Name, in.Search) || evidence.ContainsFold(c.Identifier, in.Search)
 	return c.Archived == in.Archived && found && in.Matches(ctx, c.Tags)
 }
 
@@ -299,7 +297,7 @@ func (h *handlers) getControlCoverage(ctx context.Context, in *controlCoverageIn
 		if shown.Covered {
 			body.Covered++
 		}
-		if strings.Contains(strings.ToLower(shown.Name), strings.ToLower(in.Search)) && (covered == nil || *covered == shown.Covered) {
+		if evidence.ContainsFold(shown.Name, in.Search) && (covered == nil || *covered == shown.Covered) {
 			listed = append(listed, shown)
 		}
 	}

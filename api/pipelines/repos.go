@@ -81,7 +81,7 @@ func (h *handlers) listRepos(ctx context.Context, in *listReposInput) (*server.A
 
 // matchesName applies the filters by name and id. Empty filters are ignored.
 func (in *listReposInput) matchesName(r *evidence.Repo) bool {
-	if !strings.Contains(strings.ToLower(r.Name), strings.ToLower(in.Search)) {
+	if !evidence.ContainsFold(r.Name, in.Search) {
 		return false
 	}
 	if in.RepoID != "" {

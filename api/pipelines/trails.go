@@ -150,7 +150,7 @@ func (h *handlers) pageOfTrails(ctx context.Context, org evidence.OrgAccess, in 
 		keys, err := h.Artifacts.TrailsWith(ctx, org.OrgID, in.Fingerprint)
 		keys = slices.DeleteFunc(keys, func(key string) bool {
 			_, name, _ := strings.Cut(key, "/")
-			return !strings.Contains(strings.ToLower(name), strings.ToLower(in.Search))
+			return !evidence.ContainsFold(name, in.Search)
 		})
 		return h.pageOfKeys(keys, in, flows, err)
 	case in.Search != "":

@@ -152,7 +152,7 @@ func (t *timelinePage) decode(decoder *jsonstream.Decoder) error {
 // artifact returns or adds the artifact of a fingerprint, nil if it is left out.
 func (t *timelinePage) artifact(name, fingerprint, flow string) *ranArtifact {
 	known := t.found[fingerprint]
-	if known != nil || !strings.Contains(strings.ToLower(name), strings.ToLower(t.Name)) {
+	if known != nil || !evidence.ContainsFold(name, t.Name) {
 		return known
 	}
 	if len(t.Artifacts) == maxRan {

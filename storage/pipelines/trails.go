@@ -115,8 +115,7 @@ const maxSearched = 10_000
 func containing[T any](ctx context.Context, in storage.Collection[T], query storage.Query, text string, name func(*storage.Record) string) ([]string, error) {
 	query.Offset, query.Limit = 0, maxSearched
 	entries, err := storage.FindAllFields(ctx, in, query)
-	text = strings.ToLower(text)
-	entries = slices.DeleteFunc(entries, func(entry storage.Record) bool { return !strings.Contains(strings.ToLower(name(&entry)), text) })
+	entries = slices.DeleteFunc(entries, func(entry storage.Record) bool { return !evidence.ContainsFold(name(&entry), text) })
 	return storage.RecordIDs(entries), err
 }
 

@@ -84,7 +84,7 @@ func (f *Filter) selects(r *Artifact) bool {
 	if !f.selectsState(r) {
 		return false
 	}
-	if f.Name != "" && !strings.Contains(strings.ToLower(r.Name), strings.ToLower(f.Name)) && !strings.HasPrefix(r.Fingerprint, f.Name) {
+	if f.Name != "" && !evidence.ContainsFold(r.Name, f.Name) && !strings.HasPrefix(r.Fingerprint, f.Name) {
 		return false
 	}
 	return f.Flow == "" || slices.ContainsFunc(r.Flows, func(flow ArtifactFlow) bool { return flow.Name == f.Flow })
