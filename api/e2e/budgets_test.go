@@ -150,7 +150,7 @@ func (s *service) readPages(path, list string, size int) []any {
 // TestListsOfManyBatchesAreComplete compares lists that are read in several batches with their pages.
 func TestListsOfManyBatchesAreComplete(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{withoutWorker: true, memoryBudget: 16}) // batches of 256 KiB
+	s := start(t, options{withoutWorker: true, reportWait: time.Millisecond, memoryBudget: 16}) // batches of 256 KiB
 	heavy := strings.Repeat("x", 40_000)
 	s.createFlow("flow", yamlFile("version: 1"))
 	for i := range 30 {
