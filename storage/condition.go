@@ -68,7 +68,8 @@ func textTest(operator Operator, text string) (func(any) bool, error) {
 	case Contains:
 		test = func(value string) bool { return strings.Contains(value, text) }
 	case ContainsFold:
-		test = func(value string) bool { return evidence.ContainsFold(value, text) }
+		lower := strings.ToLower(text)
+		test = func(value string) bool { return strings.Contains(strings.ToLower(value), lower) }
 	default:
 		pattern, err := regexp.Compile(text)
 		if err != nil {

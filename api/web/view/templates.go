@@ -24,7 +24,7 @@ type Templates struct {
 	pages map[string]*template.Template
 }
 
-// New parses the templates. Each page defines the blocks of api/web/view/templates/layout.html. more are further functions of templates.
+// New parses the templates. Each page defines the blocks of the layout. more are further functions of templates.
 func New(clock evidence.Clock, more template.FuncMap) (*Templates, error) {
 	shared, err := template.New("").Funcs(functions(clock)).Funcs(more).ParseFS(templateFiles, "templates/layout.html", "templates/parts.html")
 	if err != nil {
