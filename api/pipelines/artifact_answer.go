@@ -32,7 +32,7 @@ type evaluatedArtifact struct {
 }
 
 // evaluateWithHistory is evaluate for answers with the history. It reads all attestations of the records and, with
-// three more commands, and one if they have children, the environments that they run or ran in.
+// two more commands, one if they have children, and two if they ran, the environments that they run or ran in.
 func (h *handlers) evaluateWithHistory(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord) ([]evaluatedArtifact, error) {
 	attested, err := h.Attestations.OfRecords(ctx, org.OrgID, records)
 	if err != nil {

@@ -30,7 +30,7 @@ func (a Attested) Slots(records []evidence.ArtifactRecord) map[string]evidence.S
 }
 
 // OfRecords returns the attestations of records in their trails, superseded ones too. It takes one command for MaxMany
-// attestations by fingerprint, and one for MaxMany without a fingerprint in the trails.
+// attestations, and one more for those without a fingerprint if there are several trails.
 func (a *Attestations) OfRecords(ctx context.Context, org string, records []evidence.ArtifactRecord) (Attested, error) {
 	attested := Attested{}
 	err := a.eachOf(ctx, org, records, func(of evidence.Subject, entry evidence.SlotEntry) {
@@ -76,9 +76,13 @@ func (a *Attestations) eachOf(ctx context.Context, org string, records []evidenc
 		trails = append(trails, evidence.TrailKey(records[i].Flow, records[i].Trail))
 		fingerprints = append(fingerprints, records[i].Fingerprint)
 	}
-	sets := slices.Collect(slices.Chunk(storage.Distinct(fingerprints), storage.MaxMany))
-	sets = append(sets, []string{""}) // attestations made by name have no fingerprint
-	for some := range slices.Chunk(storage.Distinct(trails), storage.MaxMany) {
+	trails, fingerprints = storage.Distinct(trails), storage.Distinct(fingerprints)
+	// Attestations made by name have no fingerprint. If there are several trails, inTrails expects that set alone.
+	sets := slices.Collect(slices.Chunk(append(fingerprints, ""), storage.MaxMany))
+	if len(trails) > 1 {
+		sets = append(slices.Collect(slices.Chunk(fingerprints, storage.MaxMany)), []string{""})
+	}
+	for some := range slices.Chunk(trails, storage.MaxMany) {
 		for _, set := range sets {
 			err := storage.ForEachFields(ctx, a.Collection, inTrails(org, some, set), func(found *storage.Record) error {
 				entry := slotEntryOf(found)
