@@ -207,6 +207,21 @@ func (s *Slot) Shown() []Entry {
 	return entries
 }
 
+// ShownAt returns the attestations of the newest artifact of a commit or, if none was reported, those that will count
+// for it. Without a commit, it is Shown.
+func (s *Slot) ShownAt(commit string) []Entry {
+	if commit == "" {
+		return s.Shown()
+	}
+	newest := SlotArtifact{Commit: commit}
+	for _, artifact := range s.Artifacts {
+		if artifact.Commit == commit {
+			newest = artifact
+		}
+	}
+	return s.Bound(newest)
+}
+
 // RebuildSlot makes a slot of an artifact that its slot has dropped, with the attestations that are bound to it.
 func RebuildSlot(record *ArtifactRecord, entries []SlotEntry) Slot {
 	slot := Slot{Org: record.Org, Trail: TrailKey(record.Flow, record.Trail), Name: record.Name}

@@ -426,6 +426,43 @@ func TestOverrideReplacesTheVerdictAndNamesTheOriginal(t *testing.T) {
 	override(s, http.StatusBadRequest, fmt.Sprintf(body, true, "nosuch"))
 }
 
+// See docs/semantics.md 6.2 and 6.4.
+func TestOlderArtifactsCanBeOverridden(t *testing.T) {
+	t.Parallel()
+	byName := `,"target_artifacts":["app"]`
+	byCommit := func(commit string) string { return byName + `,"git_commit_info":{"sha1":"` + commit + `"}` }
+	byFingerprint := `,"artifact_fingerprint":"` + attestedFingerprint + `"`
+	for name, c := range map[string]struct {
+		attested, override string
+		otherName          bool // whether the artifact is also reported under another name
+		status             int
+		state              string // of the artifact under the other name, or its only one
+	}{
+		"by the name of its commit":                 {byCommit(firstCommit), byCommit(firstCommit), false, http.StatusOK, "COMPLIANT"},
+		"by the name of its commit, of all commits": {byName, byCommit(firstCommit), false, http.StatusOK, "COMPLIANT"},
+		"by the name of another commit":             {byCommit(firstCommit), byCommit(secondCommit), false, http.StatusBadRequest, "NON-COMPLIANT"},
+		"by the name of an unknown commit":          {byCommit(firstCommit), byCommit(pipelineCommit), false, http.StatusBadRequest, "NON-COMPLIANT"},
+		"by its fingerprint":                        {byFingerprint, byFingerprint, false, http.StatusOK, "COMPLIANT"},
+		"by its fingerprint, with another name":     {byFingerprint, byFingerprint, true, http.StatusOK, "COMPLIANT"},
+		"by its fingerprint, of one by its name":    {byName, byFingerprint, true, http.StatusOK, "COMPLIANT"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := share(t)
+			s.reportArtifact("build", "t", "app", attestedFingerprint, firstCommit)
+			s.attestGeneric("t", "check", false, c.attested)
+			if c.otherName {
+				s.reportArtifact("build", "t", "lib", attestedFingerprint, firstCommit)
+			}
+			s.reportArtifact("build", "t", "app", strings.Repeat("ab", 32), secondCommit)
+			s.want(c.status, http.MethodPost, s.trailPath("t")+"/override", []byte(
+				`{"attestation_name":"check","original_attestation_type":"generic","new_compliance_status":true,"reason":"because"`+c.override+`}`))
+			if got := lookup(t, s.read("/artifacts/"+s.org+"/build/fingerprint/"+attestedFingerprint), "state"); got != c.state {
+				t.Errorf("the artifact is %v", got)
+			}
+		})
+	}
+}
+
 func TestMissingAttestationCanBeOverridden(t *testing.T) {
 	t.Parallel()
 	s := share(t)

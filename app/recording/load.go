@@ -192,13 +192,14 @@ func (u *trailUpdate) loadAttested(ctx context.Context, names []string, a *evide
 // loadOverridden returns what an override replaces (see compliance.Overridden), and the control that this decided.
 func (r *Recorder) loadOverridden(ctx context.Context, u *trailUpdate, names []string, override *evidence.Attestation) (original evidence.Entry, control string, ok bool, err error) {
 	trail := &u.trail.Value
-	slots, err := u.loadSlots(ctx, names)
+	slots, err := u.loadSlotsOf(ctx, names, override.Fingerprint)
 	if err != nil {
 		return original, "", false, err
 	}
+	names = evidence.Map(slots, func(slot *slotUpdate) string { return slot.Value.Name })
 	entries := make(map[string][]evidence.Entry, len(names))
 	for i, name := range names {
-		if entries[name], err = r.entriesOf(ctx, trail, slots[i].Value, override.Fingerprint); err != nil {
+		if entries[name], err = r.entriesOf(ctx, trail, slots[i].Value, override); err != nil {
 			return original, "", false, err
 		}
 	}
@@ -210,15 +211,20 @@ func (r *Recorder) loadOverridden(ctx context.Context, u *trailUpdate, names []s
 	return original, decision.Control, true, err
 }
 
-// entriesOf returns the attestations of a slot or, for a fingerprint, all that are bound to it, including dropped ones.
-func (r *Recorder) entriesOf(ctx context.Context, trail *evidence.Trail, slot evidence.Slot, fingerprint string) ([]evidence.Entry, error) {
-	if fingerprint == "" {
-		return slot.Shown(), nil
+// entriesOf returns the attestations of a slot that an override may replace: by name, those of its commit, by
+// fingerprint, all that are bound to that, including dropped ones.
+func (r *Recorder) entriesOf(ctx context.Context, trail *evidence.Trail, slot evidence.Slot, override *evidence.Attestation) ([]evidence.Entry, error) {
+	if override.Fingerprint == "" {
+		return slot.ShownAt(evidence.CommitSHA(override.Commit)), nil
 	}
-	if artifact, ok := slot.Complete(fingerprint); ok {
+	artifact, ok := slot.Complete(override.Fingerprint)
+	if ok {
 		return slot.Bound(artifact), nil
 	}
-	record, err := r.Artifacts.InTrail(ctx, trail.Org, trail.Flow, trail.Name, fingerprint)
+	record, err := r.Artifacts.Get(ctx, artifact.Record)
+	if errors.Is(err, storage.ErrNotFound) { // the slot has dropped the artifact
+		record, err = r.Artifacts.InTrail(ctx, trail.Org, trail.Flow, trail.Name, override.Fingerprint)
+	}
 	if err != nil {
 		return nil, err
 	}
