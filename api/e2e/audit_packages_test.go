@@ -166,6 +166,33 @@ func TestPackageIsTheSameUntilSomethingChanges(t *testing.T) {
 	}
 }
 
+// TestPackageShowsPermissionsOfAllItsArtifacts has more artifacts of one name than an aggregate of the trail keeps.
+func TestPackageShowsPermissionsOfAllItsArtifacts(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.storePolicy("strict", "provenance: {required: true}", "attestations: [{type: generic, name: never}]")
+	s.createEnvironment("prod", "server")
+	for i := range 34 {
+		s.reportArtifact("build", "t", "app", digestOf(fmt.Sprint("app-", i)), firstCommit)
+	}
+	s.reportServer("prod", "app-0")
+	s.attach("prod", "strict")
+	shown := func() string {
+		t.Helper()
+		body := s.get(http.MethodGet, "/trails/"+s.org+"/build/t/audit_package").body
+		if result := verifyCompressed(t, body); len(result.Findings) > 0 {
+			t.Errorf("findings: %v", result.Findings)
+		}
+		return string(contentIn(t, body, "environments.json"))
+	}
+	shown()
+	s.want(http.StatusCreated, http.MethodPut, s.allowlistsPath()+"/prod", fmt.Appendf(nil,
+		`{"artifact_fingerprint":%q,"artifact_name":"app","description":"an exception"}`, digestOf("app-0")))
+	if got := shown(); !strings.Contains(got, "an exception") {
+		t.Errorf("the package shows %s", got)
+	}
+}
+
 func TestInvalidPackageRequestsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)

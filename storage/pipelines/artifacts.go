@@ -110,7 +110,21 @@ func (a *Artifacts) Containing(ctx context.Context, q ArtifactQuery, text string
 
 // TrailsWith returns the keys of the trails to which a fingerprint was reported, the last first.
 func (a *Artifacts) TrailsWith(ctx context.Context, org, fingerprint string) ([]string, error) {
-	query := storage.Query{Index: "fingerprint", Equal: []any{org, fingerprint}, Descending: true, Limit: storage.MaxMany}
+	return a.trails(ctx, storage.Query{Index: "fingerprint", Equal: []any{org, fingerprint}})
+}
+
+// TrailsInFlow is TrailsWith in a flow. fingerprint may be the beginning of one: then the artifact is the newest with it.
+func (a *Artifacts) TrailsInFlow(ctx context.Context, org, flow, fingerprint string) ([]string, error) {
+	newest, err := a.Latest(ctx, org, flow, "", fingerprint)
+	if err != nil {
+		return nil, storage.IgnoreMissing(err)
+	}
+	return a.trails(ctx, storage.Query{Index: "flow_fingerprint", Equal: []any{org, flow, newest.Fingerprint}})
+}
+
+// trails returns the keys of the trails of a query's records, the last first.
+func (a *Artifacts) trails(ctx context.Context, query storage.Query) ([]string, error) {
+	query.Descending, query.Limit = true, storage.MaxMany
 	var keys []string
 	err := storage.ForEachFields(ctx, a.Collection, query, func(entry *storage.Record) error {
 		if key := entry.Text("trail"); key != "" {

@@ -221,6 +221,17 @@ func TestTrailsWithAFingerprintAreOrderedByLastReport(t *testing.T) {
 	if err != nil || !slices.Equal(keys, []string{"f/a", "g/a", "f/b"}) {
 		t.Errorf("got %v, %v", keys, err)
 	}
+	var repeated []evidence.ArtifactRecord
+	for i := range storage.MaxMany + 1 {
+		repeated = append(repeated, apptest.ArtifactRecord("f", "d", fingerprint, "", float64(6+i)))
+	}
+	apptest.PutArtifacts(t, store, repeated...)
+	for beginning, want := range map[string][]string{fingerprint: {"f/d", "f/a", "f/b"}, apptest.Sha("2", 64)[:7]: {"f/c"}, apptest.Sha("3", 64): nil} {
+		keys, err := store.Artifacts.TrailsInFlow(t.Context(), "org", "f", beginning)
+		if err != nil || !slices.Equal(keys, want) {
+			t.Errorf("of %s in a flow: %v, %v", beginning, keys, err)
+		}
+	}
 }
 
 func TestBuildsOfCommitsAreTheNewestRecords(t *testing.T) {

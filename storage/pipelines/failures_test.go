@@ -66,6 +66,7 @@ func TestReadsFailWithEachOfTheirCommands(t *testing.T) {
 			second(s.Artifacts.Known(ctx, "org", fingerprint)),
 			second(s.Artifacts.NewestNamed(ctx, "org", []string{"app"})),
 			second(s.Artifacts.TrailsWith(ctx, "org", fingerprint)),
+			second(s.Artifacts.TrailsInFlow(ctx, "org", "f", "abcde")),
 			second(s.Artifacts.NewestTime(ctx, "org", "f")),
 			second(s.Attestations.OfArtifact(ctx, "org", "f", fingerprint, "lint", records, 9)),
 			second(s.Attestations.OfRecords(ctx, "org", records)),

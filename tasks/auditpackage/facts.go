@@ -79,11 +79,9 @@ func (f *facts) loadTrails(ctx context.Context, store *app.Store, assembly *audi
 func trailsOf(ctx context.Context, store *app.Store, assembly *audit.Assembly) (trails []evidence.Trail, omitted int, err error) {
 	keys := []string{evidence.TrailKey(assembly.Flow, assembly.Trail)}
 	if assembly.Kind == audit.OfArtifact {
-		records, err := store.Artifacts.Reported(ctx, assembly.Org, assembly.Flow, assembly.Fingerprint)
-		if err != nil {
+		if keys, err = store.Artifacts.TrailsInFlow(ctx, assembly.Org, assembly.Flow, assembly.Fingerprint); err != nil {
 			return nil, 0, err
 		}
-		keys = storage.Distinct(evidence.Map(records, func(r evidence.ArtifactRecord) string { return evidence.TrailKey(r.Flow, r.Trail) }))
 		omitted = max(0, len(keys)-audit.MaxTrails)
 		keys = keys[:len(keys)-omitted]
 	}

@@ -41,8 +41,8 @@ type runningState struct {
 	Since                                      int64
 }
 
-// stateOf returns the state that the package of a trail, an artifact or an attestation depends on, as a SHA-256: a
-// constant number of commands.
+// stateOf returns the state that the package of a trail, an artifact or an attestation depends on, as a SHA-256. It
+// takes a constant number of commands, and more only for MaxMany reports of an artifact and for pruned slots.
 func stateOf(ctx context.Context, store *app.Store, assembly *audit.Assembly) (string, error) {
 	s := state{Schema: audit.SchemaVersion, OrgName: assembly.OrgName}
 	flows, err := store.Flows.Names(ctx, assembly.Org, []string{assembly.Flow})
@@ -110,7 +110,8 @@ func environmentsOf(entries []environments.Running) []string {
 	return storage.Distinct(evidence.Map(entries, func(entry environments.Running) string { return entry.Environment }))
 }
 
-// fingerprintsOf returns the artifacts of a package. A trail has the newest of each name; its slots have the others.
+// fingerprintsOf returns the artifacts of a package. A trail has the newest of each name; its slots have the others,
+// and if a slot has dropped some, the events of the trail.
 func fingerprintsOf(ctx context.Context, store *app.Store, assembly *audit.Assembly, trails []evidence.Trail) ([]string, error) {
 	switch assembly.Kind {
 	case audit.OfArtifact:
@@ -128,13 +129,40 @@ func fingerprintsOf(ctx context.Context, store *app.Store, assembly *audit.Assem
 		}
 	}
 	found, err := store.Slots.GetMany(ctx, slots)
+	if err != nil {
+		return nil, err
+	}
 	for i := range found {
 		for _, artifact := range found[i].Artifacts {
 			fingerprints = append(fingerprints, artifact.Fingerprint)
 		}
 	}
+	if slices.ContainsFunc(found, func(slot evidence.Slot) bool { return slot.Pruned }) {
+		reported, err := reportedTo(ctx, store, trails)
+		if err != nil {
+			return nil, err
+		}
+		fingerprints = append(fingerprints, reported...)
+	}
 	slices.Sort(fingerprints)
-	return slices.Compact(fingerprints), err
+	return slices.Compact(fingerprints), nil
+}
+
+// reportedTo returns the fingerprints that were reported to trails, from their events.
+func reportedTo(ctx context.Context, store *app.Store, trails []evidence.Trail) ([]string, error) {
+	var fingerprints []string
+	for i := range trails {
+		events, err := store.Trails.Events(ctx, &trails[i])
+		if err != nil {
+			return nil, err
+		}
+		for j := range events {
+			if report, ok := events[j].Data.(*evidence.ArtifactReportData); ok {
+				fingerprints = append(fingerprints, report.Fingerprint)
+			}
+		}
+	}
+	return fingerprints, nil
 }
 
 // shownOf returns the SHA-256 of controls and environments that a package shows and its state lacks, with two commands.
