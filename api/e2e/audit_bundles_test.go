@@ -317,6 +317,34 @@ func TestBundleIsAssembledAgainWhenTheLogBegins(t *testing.T) {
 	s.must(signature())
 }
 
+func TestBundleIsAssembledAgainAfterAnApproval(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{})
+	from, to := s.runQuarter()
+	s.createAudit(`"prod"`, from, to)
+	s.bundle("size=9&seed=1")
+	s.approve(digestOf("approved"), approved)
+	current := s.get(http.MethodGet, "/trails/"+s.org+"/build/approved/audit_package").body
+	if got := contentIn(t, s.bundle("size=9&seed=1"), "packages/build/approved.tar.gz"); !bytes.Equal(got, current) {
+		t.Error("the bundle has an older package of the trail")
+	}
+}
+
+func TestBundleWithALongNameIsVerified(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{})
+	s.createEnvironment("prod", "server")
+	from := s.clock.read()
+	s.clock.advance(time.Hour)
+	s.reportServer("prod", strings.Repeat("n", 140_000))
+	s.clock.advance(time.Hour)
+	s.createAudit(`"prod"`, from, s.clock.read())
+	s.clock.advance(time.Hour)
+	if printed, err := runIn(t, unpack(t, s.bundle("size=1&seed=1")), "python3", "recount.py"); err != nil || !strings.HasPrefix(printed, "OK       1 deployment") {
+		t.Errorf("recount.py says %v: %s", err, printed)
+	}
+}
+
 func TestBundleNeedsAPeriodThatHasEnded(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{})

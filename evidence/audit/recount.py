@@ -16,6 +16,8 @@ import subprocess
 import sys
 import urllib.parse
 
+csv.field_size_limit(2**31 - 1)  # names of artifacts may be long
+
 here = os.path.dirname(os.path.abspath(__file__))
 faults = []
 

@@ -20,12 +20,10 @@ import (
 	"attestry/evidence/translog"
 )
 
-// maxDocument is the maximum length of a JSON document of a bundle, in bytes.
-const maxDocument = 16 << 20
-
 // bundle has the content of the bundle of an audit (docs/semantics.md 26.6) and the findings.
 type bundle struct {
 	newVerifier func() *audit.Verifier
+	maxDocument int64 // bytes, of a document that is in memory
 	about       audit.PeriodDocument
 	// totals and sample are read from the bundle. counted and drawn are computed from its population.
 	totals, counted   population.Totals
@@ -50,17 +48,17 @@ func (b *bundle) add(name string, content io.Reader) error {
 	switch {
 	case documents[name] != nil:
 		var document []byte
-		if document, err = io.ReadAll(io.LimitReader(read, maxDocument)); err == nil {
+		if document, err = b.readDocument(read); err == nil {
 			err = audit.Decode(document, documents[name])
 		}
 		b.drawn = period.NewSample(b.sample.Draw)
 	case name == audit.PopulationPath:
 		err = b.readPopulation(read)
 	case name == audit.ChecksumsPath:
-		b.checksums, err = io.ReadAll(io.LimitReader(read, maxDocument))
+		b.checksums, err = b.readDocument(read)
 		return err
 	case name == audit.SignaturePath:
-		b.signed, err = io.ReadAll(io.LimitReader(read, maxDocument))
+		b.signed, err = b.readDocument(read)
 		return err
 	case strings.HasPrefix(name, "packages/"):
 		b.packages++
@@ -79,6 +77,14 @@ func (b *bundle) add(name string, content io.Reader) error {
 	size, err := io.Copy(io.Discard, read)
 	b.members = append(b.members, audit.Member{Path: name, Size: size, SHA256: hex.EncodeToString(hash.Sum(nil))})
 	return err
+}
+
+func (b *bundle) readDocument(content io.Reader) ([]byte, error) {
+	document, err := io.ReadAll(io.LimitReader(content, b.maxDocument+1))
+	if err == nil && int64(len(document)) > b.maxDocument {
+		err = fmt.Errorf("it is longer than %d MiB; a greater --memory allows more", b.maxDocument>>20)
+	}
+	return document, err
 }
 
 // readPopulation counts the rows and draws the sample.

@@ -78,7 +78,7 @@ func run(args []string, out, errOut io.Writer, guarded bool) int {
 		verifier.Trust(o.Keys)
 		return verifier
 	}
-	b := &bundle{newVerifier: newVerifier, counted: population.NewTotals(), drawn: period.NewSample(period.Draw{})}
+	b := &bundle{newVerifier: newVerifier, maxDocument: o.memory / 4, counted: population.NewTotals(), drawn: period.NewSample(period.Draw{})}
 	verifier, setMember := newVerifier(), func(name string) { member.Store(name) }
 	err = readArchive(io.TeeReader(file, digest), setMember, func(path string, size int64, content io.Reader) error {
 		// A bundle begins with this member, which no package has.

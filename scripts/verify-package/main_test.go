@@ -205,6 +205,10 @@ func TestExitCodeSaysWhetherThePackageIsSound(t *testing.T) {
 		"one with an extra field":      {gzipped(t, pack(t, false, sound...), gzip.Header{Extra: []byte("hidden")}), 2, "an extra field or a comment"},
 		"a plain one with more":        {append(pack(t, false, sound...), 'x'), 1, "something follows the end"},
 		"an empty file":                {nil, 2, "is no audit package"},
+		"a bundle with a long document": {
+			pack(t, true, file{name: audit.PeriodPath, content: "{}"}, file{name: audit.SamplePath, content: strings.Repeat(" ", audit.DefaultMemory/4+1)}),
+			1, "FAILED   sample.json: it is longer than 16 MiB; a greater --memory allows more",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "package.tgz")

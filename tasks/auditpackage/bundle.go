@@ -75,6 +75,14 @@ func (b *bundle) state(ctx context.Context, store *app.Store) (string, error) {
 	for i := range trails {
 		changed[trails[i].Key()] = trails[i].EvaluatedAt
 	}
+	var extents []float64
+	for some := range slices.Chunk(b.trails(), storage.MaxMany) {
+		events, last, err := store.TrailEvents.Extent(ctx, b.period.Org, some)
+		if err != nil {
+			return "", err
+		}
+		extents = append(extents, float64(events), last)
+	}
 	totals, err := b.reader.Totals(ctx, &b.period, b.period.To)
 	if err != nil {
 		return "", err
@@ -87,10 +95,11 @@ func (b *bundle) state(ctx context.Context, store *app.Store) (string, error) {
 		Rows       string
 		Sample     population.Sample
 		Changed    map[string]float64
+		Extents    []float64 // of the events of the sampled trails, such as approvals
 		Frameworks []governance.Framework
 		Log        []string
 	}{
-		audit.SchemaVersion, b.assembly.OrgName, b.period, totals, totals.Rows(), b.sample, changed, b.frameworks,
+		audit.SchemaVersion, b.assembly.OrgName, b.period, totals, totals.Rows(), b.sample, changed, extents, b.frameworks,
 		append([]string{b.log.Origin, b.begin.Note, b.end.Note}, b.log.Verifiers...),
 	})
 }
