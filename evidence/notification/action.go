@@ -106,6 +106,11 @@ func (a *Action) HasTrigger(triggers ...Trigger) bool {
 	return slices.ContainsFunc(a.Triggers, func(t Trigger) bool { return slices.Contains(triggers, t) })
 }
 
+// FiresOn reports whether the action fires on an event. It does not fire on those before its creation.
+func (a *Action) FiresOn(event *Event) bool {
+	return a.CreatedAt <= event.At && slices.Contains(a.Subjects, event.Subject) && a.HasTrigger(event.Triggers...)
+}
+
 // DistinctTargets are the targets without duplicates.
 func (a *Action) DistinctTargets() []Target {
 	seen := map[string]bool{}

@@ -116,13 +116,12 @@ func (s *Actions) check(put *Action) error {
 	return nil
 }
 
-// FiringOn returns the numbers of the actions that fire on one of the triggers in an environment or flow, by its id, at
-// a time in Unix seconds. Actions do not fire on events before their creation.
-func (s *Actions) FiringOn(subject string, at float64, triggers ...Trigger) []int64 {
+// FiringOn returns the numbers of the actions that fire on an event.
+func (s *Actions) FiringOn(event *Event) []int64 {
 	var numbers []int64
-	for _, a := range s.All {
-		if a.CreatedAt <= at && slices.Contains(a.Subjects, subject) && a.HasTrigger(triggers...) {
-			numbers = append(numbers, a.Number)
+	for i := range s.All {
+		if s.All[i].FiresOn(event) {
+			numbers = append(numbers, s.All[i].Number)
 		}
 	}
 	return numbers

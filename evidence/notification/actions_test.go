@@ -154,10 +154,12 @@ func TestFiringOnReturnsTheActionsThatFire(t *testing.T) {
 	exits.Triggers = []notification.Trigger{notification.ExitedArtifact}
 	silent.Triggers = nil
 	putAll(t, s, envAction("a", 1), elsewhere, exits, silent, envAction("later", 9))
-	if got := fmt.Sprint(s.FiringOn("prod", 5, notification.StartedArtifact, notification.ScaledArtifact)); got != "[1]" {
+	event := notification.Event{Subject: "prod", At: 5, Triggers: []notification.Trigger{notification.StartedArtifact, notification.ScaledArtifact}}
+	if got := fmt.Sprint(s.FiringOn(&event)); got != "[1]" {
 		t.Errorf("on a started artifact: %s", got)
 	}
-	if got := fmt.Sprint(s.FiringOn("prod", 9, notification.StartedArtifact, notification.ExitedArtifact)); got != "[1 3 5]" {
+	event.At, event.Triggers[1] = 9, notification.ExitedArtifact
+	if got := fmt.Sprint(s.FiringOn(&event)); got != "[1 3 5]" {
 		t.Errorf("on a snapshot: %s", got)
 	}
 }

@@ -28,9 +28,10 @@ type Event struct {
 	Admitted *admission.Record    `json:"admitted,omitempty"`
 	Trail    *evidence.TrailEvent `json:"trail,omitempty"`
 
-	// subject is the id of the environment or flow, and triggers are those that may fire. Stored events lack them.
-	subject  string
-	triggers []Trigger
+	// Subject is the id of the environment or flow, and Triggers are those that may fire. Both are empty in events that
+	// earlier versions have stored.
+	Subject  string    `json:"subject,omitempty"`
+	Triggers []Trigger `json:"triggers,omitempty"`
 }
 
 // DueAt is when the event is due, in Unix seconds.
@@ -88,7 +89,7 @@ func SnapshotEvent(org, environment string, number int64, at float64) Event {
 	return Event{
 		ID: environment + "/snapshot/" + strconv.FormatInt(number, 10), Org: org, At: at,
 		Snapshot: &SnapshotMade{Environment: environment, Number: number},
-		subject:  environment, triggers: []Trigger{StartedArtifact, ExitedArtifact, NonCompliantEnv, CompliantEnv},
+		Subject:  environment, Triggers: []Trigger{StartedArtifact, ExitedArtifact, NonCompliantEnv, CompliantEnv},
 	}
 }
 
@@ -96,7 +97,7 @@ func SnapshotEvent(org, environment string, number int64, at float64) Event {
 func ScaledEvent(org, report string, at float64, scaled ArtifactsScaled) Event {
 	return Event{
 		ID: scaled.Environment + "/report/" + report, Org: org, At: at, Scaled: &scaled,
-		subject: scaled.Environment, triggers: []Trigger{ScaledArtifact},
+		Subject: scaled.Environment, Triggers: []Trigger{ScaledArtifact},
 	}
 }
 
@@ -105,7 +106,7 @@ func AllowedEvent(allowed evidence.Allowance) Event {
 	return Event{
 		ID:  allowed.Environment + "/allowed/" + allowed.ID + "/" + strconv.FormatFloat(allowed.At, 'f', -1, 64),
 		Org: allowed.Org, At: allowed.At, Allowed: &allowed,
-		subject: allowed.Environment, triggers: []Trigger{AllowedArtifact},
+		Subject: allowed.Environment, Triggers: []Trigger{AllowedArtifact},
 	}
 }
 
@@ -113,7 +114,7 @@ func AllowedEvent(allowed evidence.Allowance) Event {
 func BreakGlassEvent(record admission.Record) Event {
 	return Event{
 		ID: record.Environment + "/admitted/" + record.ID, Org: record.Org, At: record.FirstAt, Admitted: &record,
-		subject: record.Environment, triggers: []Trigger{BrokenGlass},
+		Subject: record.Environment, Triggers: []Trigger{BrokenGlass},
 	}
 }
 
@@ -121,7 +122,7 @@ func BreakGlassEvent(record admission.Record) Event {
 func TrailEvent(event *evidence.TrailEvent) Event {
 	return Event{
 		ID: event.Trail + "/event/" + event.ID, Org: event.Org, At: event.Time, Trail: event,
-		subject: event.Flow, triggers: trailTriggers(event),
+		Subject: event.Flow, Triggers: trailTriggers(event),
 	}
 }
 
@@ -144,7 +145,7 @@ func trailTriggers(event *evidence.TrailEvent) []Trigger {
 }
 
 // Fires reports whether an action may fire on it.
-func (e *Event) Fires() bool { return len(e.triggers) > 0 }
+func (e *Event) Fires() bool { return len(e.Triggers) > 0 }
 
 // Address sets Actions to those of the organization that fire on the event.
-func (e *Event) Address(all *Actions) { e.Actions = all.FiringOn(e.subject, e.At, e.triggers...) }
+func (e *Event) Address(all *Actions) { e.Actions = all.FiringOn(e) }

@@ -79,8 +79,8 @@ func (f *Fanout) tell(ctx context.Context, event *notification.Event, number int
 		return err
 	}
 	action, ok := actions.Find(number)
-	if !ok {
-		return nil // it was deleted
+	if !ok || event.Subject != "" && !action.FiresOn(event) {
+		return nil // it was deleted or changed
 	}
 	targets, err := f.targets(ctx, event.Org, &action)
 	if err != nil || len(targets) == 0 {

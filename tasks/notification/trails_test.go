@@ -91,3 +91,46 @@ func TestFlowsWithoutActionsFireNothing(t *testing.T) {
 	s.must(s.attest("1"))
 	s.wantNotices()
 }
+
+func TestChangedActionIsOnlyToldWhatItStillFiresOn(t *testing.T) {
+	other := evidence.NewID()
+	for name, c := range map[string]struct {
+		change func(*notification.Action)
+		want   []string
+	}{
+		"with another flow":    {func(a *notification.Action) { a.Subjects = []string{other} }, nil},
+		"with another trigger": {func(a *notification.Action) { a.Triggers = []notification.Trigger{notification.Approval} }, nil},
+		"with another target":  {func(a *notification.Action) { a.Targets = []notification.Target{chat("b")} }, []string{"TRAIL_STARTED backend SLACK"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t)
+			flow := s.flow()
+			number := s.action(notification.OfFlows, flow, []notification.Trigger{notification.StartedTrail}, webhook("a"))
+			_, err := s.store.Recorder.Begin(t.Context(), s.scope("1"), flow, evidence.TrailChange{}, nil)
+			s.must(err)
+			_, err = s.store.Actions.Change(t.Context(), acme, func(all *notification.Actions) error {
+				action, _ := all.Find(number)
+				c.change(&action)
+				_, _, err := all.Put(action)
+				return err
+			})
+			s.must(err)
+			s.wantNotices(c.want...)
+		})
+	}
+}
+
+func TestEventsOfEarlierVersionsAreTold(t *testing.T) {
+	s := newScene(t)
+	flow := s.flow()
+	s.action(notification.OfFlows, flow, []notification.Trigger{notification.StartedTrail}, webhook("a"))
+	_, err := s.store.Recorder.Begin(t.Context(), s.scope("1"), flow, evidence.TrailChange{}, nil)
+	s.must(err)
+	due, _, err := s.store.Outbox.Due(t.Context(), evidence.Seconds(s.clock.Now()), "")
+	s.must(err)
+	for _, ref := range due {
+		_, err := s.store.Outbox.Update(t.Context(), ref.Payload.Event, func(event *notification.Event) { event.Subject, event.Triggers = "", nil })
+		s.must(err)
+	}
+	s.wantNotices("TRAIL_STARTED backend WEBHOOK")
+}
