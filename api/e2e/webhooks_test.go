@@ -207,7 +207,9 @@ func TestLaunchDarklyWebhookRecordsATrail(t *testing.T) {
 func TestLaunchDarklyWebhookIgnoresEventsWithoutAFlag(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	s.wantDelivered("launch-darkly", `{"kind":"project","name":"p","target":{"resources":["proj/default"]}}`)
+	for _, target := range []string{`{"resources":["proj/default"]}`, `{"resources":null}`, "null"} {
+		s.wantDelivered("launch-darkly", `{"kind":"project","name":"p","target":`+target+`}`)
+	}
 	s.wantDelivered("launch-darkly", `{"kind":"flag","name":"f"}`)
 	s.wantDelivered("launch-darkly", `{"kind":"token","name":"t","target":{}}`)
 	s.wantDelivered("launch-darkly", change("f", "", "proj/default:env/*:flag/f"))

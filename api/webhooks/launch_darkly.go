@@ -32,18 +32,18 @@ type launchDarklyInput struct {
 
 // LaunchDarklyWebhookInput is an entry of LaunchDarkly's audit log. Other members are stored, too.
 type LaunchDarklyWebhookInput struct {
-	_           struct{}           `json:"-" additionalProperties:"true"`
-	Kind        string             `json:"kind" doc:"What was changed; only a flag is recorded."`
-	Name        string             `json:"name" doc:"Name of what was changed."`
-	Description *string            `json:"description,omitempty" nullable:"true" doc:"What was changed of it."`
-	Target      LaunchDarklyTarget `json:"target,omitempty"`
+	_           struct{}                            `json:"-" additionalProperties:"true"`
+	Kind        string                              `json:"kind" doc:"What was changed; only a flag is recorded."`
+	Name        string                              `json:"name" doc:"Name of what was changed."`
+	Description *string                             `json:"description,omitempty" nullable:"true" doc:"What was changed of it."`
+	Target      resource.OrNull[LaunchDarklyTarget] `json:"target,omitempty"`
 	raw         json.RawMessage
 }
 
 // LaunchDarklyTarget has the resources that were changed.
 type LaunchDarklyTarget struct {
 	_         struct{} `json:"-" additionalProperties:"true"`
-	Resources []string `json:"resources,omitempty" doc:"Such as proj/default:env/production:flag/new-checkout."`
+	Resources []string `json:"resources,omitempty" nullable:"true" doc:"Such as proj/default:env/production:flag/new-checkout."`
 }
 
 // UnmarshalJSON decodes the members of the struct and keeps the whole JSON.
@@ -91,8 +91,8 @@ func (in *LaunchDarklyWebhookInput) target() (flows []string, trail string, err 
 		return nil, "", nil
 	}
 	var key string
-	for _, resource := range in.Target.Resources {
-		parts := resourceParts(resource)
+	for _, changed := range resource.ZeroIfNil(in.Target.Value).Resources {
+		parts := resourceParts(changed)
 		if environment := nameFrom(parts["env"]); environment != "" && parts["flag"] != "" {
 			flows = append(flows, flagFlowPrefix+environment)
 			key = cmp.Or(key, parts["flag"])
