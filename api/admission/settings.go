@@ -38,7 +38,7 @@ func (h *handlers) putSettings(ctx context.Context, in *resource.EnvironmentPath
 		return nil, evidence.FieldError("env_name", "Only environments of the type K8S have admission settings [input: %s]", in.Environment)
 	}
 	next := body.evidence()
-	err := h.Tenancy.Record(ctx, server.Access(ctx).OrgName, identity.ActorOf(server.Principal(ctx)), identity.AuditEnvironment, func(_ *evidence.Organization, batch *storage.Batch) (string, error) {
+	err := h.Tenancy.Record(ctx, server.Access(ctx).OrgName, identity.ActorOf(server.Principal(ctx), server.Access(ctx).Role), identity.AuditEnvironment, func(_ *evidence.Organization, batch *storage.Batch) (string, error) {
 		return h.Environments.SetAdmissionIn(ctx, batch, ref.ID, next, evidence.Seconds(h.Clock()))
 	})
 	return server.Answered(showSettings(next)), resource.EnvironmentNotFound(ctx, in.Environment, err)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"attestry/evidence"
@@ -247,4 +248,37 @@ func TestAuditLogRecordsChangesOfAccess(t *testing.T) {
 		wantProblem(t, s.do(http.MethodGet, "/api/v2"+log+query, adminKey, nil), http.StatusBadRequest, validationMessage, errors)
 	}
 	s.wantError(http.StatusForbidden, betaOffMessage, http.MethodGet, "/membership-audit-log/"+s.public, "")
+}
+
+func TestNoKeyOutlivesAConcurrentRemovalWithRevocation(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	user, key := s.createUser("leaver")
+	s.want(http.StatusCreated, http.MethodPut, s.memberPath("/"+user), []byte(`{"role":"member"}`))
+	if got := s.do(http.MethodPost, "/api/v2"+s.accountPath(""), key, []byte(`{"name":"robot","privilege":"member"}`)); got.status != http.StatusCreated {
+		t.Fatalf("status %d: %s", got.status, got.body)
+	}
+	issued := make(chan string, 10_000)
+	var group sync.WaitGroup
+	for range 16 {
+		group.Go(func() {
+			for {
+				got := s.do(http.MethodPost, "/api/v2"+s.accountPath("/robot/api-keys"), key, []byte(`{"description":"one more"}`))
+				if got.status != http.StatusCreated {
+					return
+				}
+				issued <- lookup(t, got.value(t), "key").(string)
+			}
+		})
+	}
+	first := <-issued
+	s.want(http.StatusOK, http.MethodDelete, s.memberPath("/"+user+"?revoke_service_accounts=true"), nil)
+	group.Wait()
+	issued <- first
+	close(issued)
+	for secret := range issued {
+		if got := s.do(http.MethodGet, "/api/v2/flows/"+s.org, secret, nil); got.status != http.StatusUnauthorized {
+			t.Fatalf("a key that the member issued is answered with %d", got.status)
+		}
+	}
 }

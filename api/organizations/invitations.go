@@ -49,7 +49,7 @@ func (h *handlers) listInvitations(ctx context.Context, _ *server.OrgPath) (*ser
 
 func (h *handlers) createInvitation(ctx context.Context, _ *server.OrgPath, body *InvitationPostInput) (*server.Answer[Invitation], error) {
 	org, lifetime := server.Access(ctx).OrgName, time.Duration(cmp.Or(body.ExpiresInDays, defaultInvitationDays))*24*time.Hour
-	made, secret, err := h.Tenancy.Invite(ctx, org, server.Principal(ctx), body.Role, body.Description, lifetime)
+	made, secret, err := h.Tenancy.Invite(ctx, org, actor(ctx), body.Role, body.Description, lifetime)
 	shown := showInvitation(&made)
 	shown.Link = h.Links.Invitation(org, secret.Reveal())
 	return server.Answered(shown), err

@@ -73,4 +73,6 @@ type handlers struct {
 	targets *targetReader
 }
 
-func actor(ctx context.Context) identity.Actor { return identity.ActorOf(server.Principal(ctx)) }
+func actor(ctx context.Context) identity.Actor {
+	return identity.ActorOf(server.Principal(ctx), server.Access(ctx).Role)
+}

@@ -50,11 +50,24 @@ type Actor struct {
 	// Name is that of a principal, "" for the operator.
 	Name   string
 	Source AuditSource
+	// Role is the role with which a principal was admitted, NoRole for others. A change is refused if the principal has
+	// a lower one when it is made.
+	Role    evidence.Role
+	Account bool // whether the principal is a service account
 }
 
-// ActorOf is a principal as the actor of a change by the API.
-func ActorOf(principal evidence.Principal) Actor {
-	return Actor{ID: principal.UserID, Name: principal.Name, Source: SourceApp}
+// Principal is the principal of an actor.
+func (a *Actor) Principal() evidence.Principal {
+	return evidence.Principal{UserID: a.ID, Name: a.Name, ServiceAccount: a.Account}
+}
+
+// ActorOf is a principal, admitted with a role, as the actor of a change by the API. No change takes the role from a
+// token of an identity provider.
+func ActorOf(principal evidence.Principal, role evidence.Role) Actor {
+	if principal.Federated {
+		role = evidence.NoRole
+	}
+	return Actor{ID: principal.UserID, Name: principal.Name, Source: SourceApp, Role: role, Account: principal.ServiceAccount}
 }
 
 // Operator is the actor of bootstrap files and of the operator's command.

@@ -87,7 +87,9 @@ func (t *Tenancy) tryChange(ctx context.Context, orgName string, by identity.Act
 		return false, err
 	}
 	c := &orgChange{org: read.Value, by: by}
-	err = decide(c)
+	if err = t.checkActor(ctx, c.org, &by); err == nil {
+		err = decide(c)
+	}
 	if err != nil || c.batch.Len() == 0 {
 		return false, errors.Join(err, t.deleteEntries(ctx, entries))
 	}
@@ -109,6 +111,18 @@ func (t *Tenancy) tryChange(ctx context.Context, orgName string, by identity.Act
 	}
 	err = batch.Write(ctx, t.docs)
 	return errors.Is(err, storage.ErrMoved) || errors.Is(err, storage.ErrExists), err
+}
+
+// checkActor refuses an actor who has lost the role since the request was admitted, such as while it waited for the lock.
+func (t *Tenancy) checkActor(ctx context.Context, org evidence.Organization, by *identity.Actor) error {
+	if by.Role == evidence.NoRole {
+		return nil
+	}
+	role, _, err := t.role(ctx, org, by.Principal())
+	if err == nil && !role.Allows(by.Role) {
+		err = accessDenied()
+	}
+	return err
 }
 
 func (t *Tenancy) clearCaches() {

@@ -725,3 +725,51 @@ func TestKeysAndIdentityProvidersAreLimited(t *testing.T) {
 		}
 	}
 }
+
+func TestChangesOfActorsWhoLostTheirRoleAreRefused(t *testing.T) {
+	ctx := t.Context()
+	store, _, _ := newTenancy(t)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	admitted := func(principal evidence.Principal, org string) identity.Actor {
+		t.Helper()
+		access, err := store.Access(ctx, principal, org)
+		must(err)
+		return identity.ActorOf(principal, access.Role)
+	}
+	_, err := store.SetMember(ctx, "open", "bert", evidence.Admin, annaActs)
+	must(err)
+	bert := admitted(authenticate(t, store, bertsKey), "open")
+	account, err := store.CreateServiceAccount(ctx, "open", bert, identity.ServiceAccount{Name: "ci", Privilege: evidence.Admin})
+	must(err)
+	robot := admitted(evidence.Principal{UserID: account.ID, Name: "ci", ServiceAccount: true}, "open")
+	token := identity.ActorOf(evidence.Principal{UserID: "oidc:x", Name: "oidc:x", Federated: true}, evidence.Admin)
+	owner := identity.KeyOwner{ID: account.ID, Name: "ci", OrgID: account.OrgID, OrgName: "open", ServiceAccount: true}
+	issue := func(by identity.Actor) error {
+		_, _, err := store.IssueKey(ctx, owner, by, tenancy.NewKey{Description: "key"})
+		return err
+	}
+	for _, actor := range []identity.Actor{bert, robot, token} {
+		must(issue(actor))
+	}
+	account, err = store.UpdateServiceAccount(ctx, "open", bert, account, func(a *identity.ServiceAccount) { a.Privilege = evidence.Member })
+	must(err)
+	wantCode(t, issue(robot), evidence.Forbidden)
+	_, err = store.SetMember(ctx, "open", "bert", evidence.Member, annaActs)
+	must(err)
+	wantCode(t, issue(bert), evidence.Forbidden)
+	// Whoever leaves revokes the keys that stay behind.
+	bert = admitted(authenticate(t, store, bertsKey), "open")
+	change, err := store.RemoveMember(ctx, "open", "bert", bert)
+	must(err)
+	wantCode(t, issue(bert), evidence.Forbidden)
+	must(store.RevokeServiceAccounts(ctx, "open", bert, change.Left))
+	if keys, err := store.Keys(ctx, account.ID); err != nil || len(keys) > 0 {
+		t.Errorf("%d keys stay, %v", len(keys), err)
+	}
+	must(issue(token))
+}

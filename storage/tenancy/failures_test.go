@@ -33,9 +33,13 @@ func TestChangesFailWithEachOfTheirCommands(t *testing.T) {
 			func() { _, err = s.IdentityProviders(ctx, "open") },
 			func() { err = s.DeleteIdentityProvider(ctx, "open", annaActs, "forge") },
 			func() { admin = evidence.Principal{UserID: anna.ID, Name: "anna"} },
-			func() { _, secret, err = s.Invite(ctx, "open", admin, evidence.Member, "for bert", time.Hour) },
+			func() {
+				_, secret, err = s.Invite(ctx, "open", identity.ActorOf(admin, evidence.Admin), evidence.Member, "for bert", time.Hour)
+			},
 			func() { _, err = s.AcceptInvitation(ctx, "open", secret, "bert") },
-			func() { invitation, secret, err = s.Invite(ctx, "open", admin, evidence.Member, "unused", time.Hour) },
+			func() {
+				invitation, secret, err = s.Invite(ctx, "open", identity.ActorOf(admin, evidence.Admin), evidence.Member, "unused", time.Hour)
+			},
 			func() { err = s.AddInvitedUser(ctx, "open", secret, "dora") },
 			func() { err = s.WithdrawInvitation(ctx, "open", invitation.ID, annaActs) },
 			func() { account = identity.ServiceAccount{Name: "ci", Privilege: evidence.Member} },

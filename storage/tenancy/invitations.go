@@ -35,9 +35,9 @@ func (t *Tenancy) Invitations(ctx context.Context, orgID string) ([]identity.Inv
 
 // Invite makes an invitation for a lifetime, and returns it with its secret, which is never shown again. A personal
 // organization, and more than maxInvitations, are Invalid.
-func (t *Tenancy) Invite(ctx context.Context, orgName string, by evidence.Principal, role evidence.Role, description string, lifetime time.Duration) (made identity.Invitation, secret evidence.Secret, err error) {
+func (t *Tenancy) Invite(ctx context.Context, orgName string, by identity.Actor, role evidence.Role, description string, lifetime time.Duration) (made identity.Invitation, secret evidence.Secret, err error) {
 	secret = evidence.Secret(rand.Text())
-	err = t.change(ctx, orgName, identity.ActorOf(by), func(c *orgChange) error {
+	err = t.change(ctx, orgName, by, func(c *orgChange) error {
 		if err := requireShared(c.org, "other members"); err != nil {
 			return err
 		}
@@ -51,7 +51,7 @@ func (t *Tenancy) Invite(ctx context.Context, orgName string, by evidence.Princi
 		now := t.clock()
 		made = identity.Invitation{
 			ID: evidence.NewID(), OrgID: c.org.ID, Hash: evidence.HashAPIKey(secret.Reveal()), Role: role, Description: description,
-			InviterID: by.UserID, Inviter: by.Name, ByAccount: by.ServiceAccount,
+			InviterID: by.ID, Inviter: by.Name, ByAccount: by.Account,
 			CreatedAt: evidence.Seconds(now), ExpiresAt: evidence.Seconds(now.Add(lifetime)),
 		}
 		t.invitations.PutIn(&c.batch, made)

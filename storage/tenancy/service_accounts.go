@@ -58,6 +58,7 @@ func (t *Tenancy) leftAccounts(ctx context.Context, org evidence.Organization, u
 
 // RevokeServiceAccounts revokes all keys of service accounts of an organization.
 func (t *Tenancy) RevokeServiceAccounts(ctx context.Context, orgName string, by identity.Actor, accounts []identity.ServiceAccount) error {
+	by.Role = evidence.NoRole // the change before it may have lowered the role of the actor
 	for _, account := range accounts {
 		owner := identity.KeyOwner{ID: account.ID, Name: account.Name, OrgID: account.OrgID, OrgName: orgName, ServiceAccount: true}
 		if err := t.revokeAll(ctx, owner, by); err != nil {
