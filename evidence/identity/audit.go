@@ -61,8 +61,8 @@ func (a *Actor) Principal() evidence.Principal {
 	return evidence.Principal{UserID: a.ID, Name: a.Name, ServiceAccount: a.Account}
 }
 
-// ActorOf is a principal, admitted with a role, as the actor of a change by the API. No change takes the role from a
-// token of an identity provider.
+// ActorOf is a principal, admitted with a role, as the actor of a change by the API. The role of a token of an identity
+// provider is not checked again, as no membership has it.
 func ActorOf(principal evidence.Principal, role evidence.Role) Actor {
 	if principal.Federated {
 		role = evidence.NoRole
