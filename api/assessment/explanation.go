@@ -16,7 +16,7 @@ const noPolicies = "no_policies"
 // what does not fail. leftOut is how many sentences do not fit in the list.
 func (a *Assessment) Explain(l links.Links, org evidence.OrgAccess, failing bool, list *resource.ReasonList) (sentences []resource.Explanation, leftOut int) {
 	if allowance := a.Allowance; allowance != nil && !failing {
-		sentences, leftOut = resource.ExplainAllowance(l, org, a.Environment.Name, allowance, list)
+		sentences, leftOut = resource.ExplainAllowance(l, org, a.Environment.Name, allowance, allowance.At, list)
 	}
 	if len(a.Applied) == 0 {
 		explained, more := a.explainFlows(l, org, failing, list)

@@ -292,3 +292,21 @@ func TestLogicalEnvironmentIsReadWhenASnapshotOfAMemberIsMissing(t *testing.T) {
 	s.want(http.StatusOK, http.MethodGet, "/snapshots/"+s.org+"/all", nil)
 	s.want(http.StatusOK, http.MethodGet, s.environmentsPath()+"/all/events", nil)
 }
+
+func TestLogicalSnapshotsSayWhatChangedAVerdict(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.createEnvironment("prod", evidence.Docker)
+	s.createLogical("all", "prod")
+	s.storePolicy("prov", "provenance: {required: true}")
+	s.report(http.StatusCreated, "prod", "docker", renamed("web:1", digestOf("web")))
+	s.attach("prod", "prov")
+	s.want(http.StatusCreated, http.MethodPut, s.allowlistsPath()+"/prod", fmt.Appendf(nil, `{"artifact_name":"web","artifact_fingerprint":%q,"description":"x"}`, digestOf("web")))
+	for number, by := range map[string]string{"2": "policies", "3": "allow_list"} {
+		for _, environment := range []string{"prod", "all"} {
+			if got := s.getSnapshot(environment, number).Artifacts[0]["annotation"]; lookup(t, got, "by") != by {
+				t.Errorf("%s#%s: %s, want %s", environment, number, asJSON(got), by)
+			}
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"attestry/evidence"
 	"attestry/scripts/fixturestest"
@@ -244,5 +245,69 @@ func TestConcurrentReportsOverHTTPEndInGaplessNumbers(t *testing.T) {
 	}
 	if got := s.do(http.MethodGet, fmt.Sprintf("/api/v2/snapshots/%s/busy/%d", s.org, reports+1), adminKey, nil); got.status != http.StatusNotFound {
 		t.Errorf("snapshot %d: status %d", reports+1, got.status)
+	}
+}
+
+// renamed is a report of one image.
+func renamed(name, digest string) string {
+	return fmt.Sprintf(`{"artifacts":[{"digests":{%q:%q},"creationTimestamp":1632122962}]}`, name, digest)
+}
+
+// See docs/semantics.md 11.1 and 18.7.
+func TestRepeatedReportIsEvaluatedByItsNameAfterAPolicyIsAttached(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.createEnvironment("prod", evidence.Docker)
+	web := digestOf("web")
+	s.report(http.StatusCreated, "prod", "docker", renamed("web:1", web))
+	s.report(http.StatusOK, "prod", "docker", renamed("ok:1", web))
+	s.storePolicy("names", `provenance: {required: true, exceptions: [{if: "${{ matches(artifact.name, '^ok') }}"}]}`)
+	s.attach("prod", "names")
+	s.report(http.StatusCreated, "prod", "docker", renamed("ok:1", web))
+	s.report(http.StatusOK, "prod", "docker", renamed("ok:1", web))
+	last := s.getSnapshot("prod", "-1")
+	if one := last.Artifacts[0]; last.Index != 3 || one["compliant"] != true || one["name"] != "ok:1" {
+		t.Errorf("snapshot %d has %v", last.Index, asJSON(one))
+	}
+}
+
+func TestPodsWithSeveralNamesOfAnImageAreListedOnce(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.createEnvironment("prod", evidence.K8S)
+	web := digestOf("web")
+	s.report(http.StatusCreated, "prod", "K8S", fmt.Sprintf(`{"artifacts":[
+		{"podName":"web-0","namespace":"b","digests":{"web:1":%[1]q,"web:2":%[1]q},"creationTimestamp":5},
+		{"podName":"web-0","namespace":"a","digests":{"web:2":%[1]q},"creationTimestamp":5}]}`, web))
+	pods, _ := s.getSnapshot("prod", "-1").Artifacts[0]["pods"].(map[string]any)
+	if got := slices.Sorted(maps.Keys(pods)); !slices.Equal(got, []string{"b/web-0", "web-0"}) {
+		t.Errorf("the pods are %q", got)
+	}
+}
+
+func TestExplanationSaysThatAPermissionWasReplacedSince(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{})
+	s.createEnvironment("prod", evidence.Docker)
+	s.storePolicy("prov", "provenance: {required: true}")
+	s.attach("prod", "prov")
+	s.report(http.StatusCreated, "prod", "docker", renamed("web:1", digestOf("web")))
+	allow := func(why string) {
+		t.Helper()
+		s.want(http.StatusCreated, http.MethodPut, s.allowlistsPath()+"/prod", fmt.Appendf(nil, `{"artifact_name":"web","artifact_fingerprint":%q,"description":%q}`, digestOf("web"), why))
+	}
+	explained := func() string {
+		t.Helper()
+		text, _ := lookup(t, s.read("/snapshots/"+s.org+"/prod/2?explain=true"), "artifacts", 0, "explanation", 0, "text").(string)
+		return text
+	}
+	allow("the first reason")
+	if got := explained(); !strings.Contains(got, "has allowed the artifact in environment 'prod' on ") || !strings.HasSuffix(got, "whatever policies say: the first reason") {
+		t.Errorf("it says %q", got)
+	}
+	s.clock.advance(48 * time.Hour)
+	allow("another reason")
+	if got := explained(); !strings.HasPrefix(got, "The artifact was allowed in environment 'prod', whatever policies say. '") || !strings.Contains(got, "has replaced the permission since, on ") {
+		t.Errorf("it says %q", got)
 	}
 }

@@ -223,8 +223,9 @@ type Explanation struct {
 	Links         map[string]string     `json:"links" doc:"Addresses of what is named, by flow, trail, attestation, policy, control and environment."`
 }
 
-// ExplainAllowance is Explain for an artifact on the allow list: it says who allowed it, when and why.
-func ExplainAllowance(l links.Links, org evidence.OrgAccess, environment string, allowance *evidence.Allowance, list *ReasonList) (explained []Explanation, leftOut int) {
+// ExplainAllowance is Explain for an artifact that was on the allow list at a time in Unix seconds: it says who allowed
+// it, when and why. The allow list does not keep a permission that was repeated after that time.
+func ExplainAllowance(l links.Links, org evidence.OrgAccess, environment string, allowance *evidence.Allowance, at float64, list *ReasonList) (explained []Explanation, leftOut int) {
 	until := ""
 	if allowance.ExpiresAt != 0 {
 		until = " until " + minuteOf(allowance.ExpiresAt)
@@ -233,6 +234,10 @@ func ExplainAllowance(l links.Links, org evidence.OrgAccess, environment string,
 		Cause: "allow_listed", Links: map[string]string{"environment": l.Environment(org.OrgName, environment)},
 		Text: fmt.Sprintf("'%s' has allowed the artifact in environment '%s' on %s%s, whatever policies say: %s",
 			allowance.UserName, environment, minuteOf(allowance.At), until, allowance.Description),
+	}
+	if allowance.At > at {
+		one.Text = fmt.Sprintf("The artifact was allowed in environment '%s', whatever policies say. '%s' has replaced the permission since, on %s%s: %s",
+			environment, allowance.UserName, minuteOf(allowance.At), until, allowance.Description)
 	}
 	if !list.reserve(one.size()) {
 		return nil, 1

@@ -81,7 +81,7 @@ func (h *handlers) showSnapshot(ctx context.Context, environment evidence.Enviro
 	shown := annotateArtifacts(s.Artifacts, s.Changes)
 	slices.SortFunc(shown, func(a, b shownArtifact) int { return snapshot.ByAppearance(a.change, b.change) })
 	view := &snapshotView{
-		links: h.Links, org: server.Access(ctx), environment: environment.Name, explain: explain, reasons: resource.NewReasons(maxReasons),
+		links: h.Links, org: server.Access(ctx), environment: environment.Name, at: s.Timestamp, explain: explain, reasons: resource.NewReasons(maxReasons),
 	}
 	if err := h.loadFlows(ctx, view, shown); err != nil {
 		return GetSnapshotResponse{}, err
@@ -219,6 +219,7 @@ type snapshotView struct {
 	// explain adds explanations of artifacts that are not compliant or on the allow list.
 	explain bool
 	allowed map[string]evidence.Allowance // by fingerprint
+	at      float64                       // when the snapshot was made, in Unix seconds
 	// reasons bounds the reasons of all artifacts.
 	reasons *resource.Reasons
 }
@@ -350,7 +351,7 @@ func (v *snapshotView) showDecisions(shown *SnapshotArtifact, one *shownArtifact
 	facts := artifact.Facts(resource.Map(shown.Flows, func(flow *SnapshotArtifactFlow) string { return flow.FlowName }))
 	decisions, reasons, ofFlows, sentences := v.reasons.List(), v.reasons.List(), v.reasons.List(), v.reasons.List()
 	if allowance, ok := v.allowed[artifact.Fingerprint]; ok && artifact.Allowed {
-		shown.Explanation, shown.ExplanationLeftOut = resource.ExplainAllowance(v.links, v.org, v.environment, &allowance, sentences)
+		shown.Explanation, shown.ExplanationLeftOut = resource.ExplainAllowance(v.links, v.org, v.environment, &allowance, v.at, sentences)
 	}
 	for i := range v.applied {
 		applied := &v.applied[i]

@@ -1,6 +1,7 @@
 package snapshots
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -104,7 +105,32 @@ func (h *handlers) loadMembers(ctx context.Context, loaded *loadedSnapshot) erro
 	loaded.Counts = snapshot.Count(loaded.Artifacts)
 	former := append(unions, nil)[1] // nil for the first snapshot
 	loaded.Changes = snapshot.Diff(former, loaded.Artifacts)
-	return nil
+	return h.setCauses(ctx, loaded)
+}
+
+// setCauses sets what has changed verdicts of a logical snapshot, from the member's snapshot that caused it: the union
+// has neither policies nor allow lists, from which Diff could tell.
+func (h *handlers) setCauses(ctx context.Context, loaded *loadedSnapshot) error {
+	cause := loaded.Cause
+	changed := func(change snapshot.Change) bool { return change.By != "" }
+	if cause == nil || !slices.ContainsFunc(loaded.Changes, changed) {
+		return nil
+	}
+	made, err := h.Snapshots.Get(ctx, cause.Environment, cause.Number)
+	if err != nil {
+		return err
+	}
+	changes, err := h.Snapshots.Changes(ctx, &made)
+	by := make(map[string]snapshot.Changer, len(changes))
+	for _, change := range changes {
+		by[change.Fingerprint] = change.By
+	}
+	for i := range loaded.Changes {
+		if change := &loaded.Changes[i]; changed(*change) {
+			change.By = cmp.Or(by[change.Fingerprint], change.By)
+		}
+	}
+	return err
 }
 
 // unionOf returns the artifacts of each of several snapshots of a logical environment.

@@ -119,8 +119,9 @@ type Result struct {
 	// to be stored for the next report; it is nil if the stored one stays valid or none is needed.
 	Scaled  notification.ArtifactsScaled
 	Scaling Scaling
-	// ScaledAt is the new value of Head.Scaled, nil to keep it.
+	// ScaledAt and Renamed are the new values of Head.Scaled and Head.Renamed, nil to keep them.
 	ScaledAt *int64
+	Renamed  *bool
 }
 
 // Decide decides about a report. It depends on nothing but its input.
@@ -135,6 +136,9 @@ func Decide(in *Input) (Result, error) {
 	changes := diff(in.Artifacts, artifacts, newPolicies)
 	significant := in.Head.Last == 0 || newPolicies || Significant(changes)
 	result.scale(in, changes, significant)
+	if !in.Report.Repeat {
+		result.Renamed = new(len(in.renamed) > 0 && !significant)
+	}
 	if !significant {
 		return result, nil
 	}
@@ -200,6 +204,9 @@ func (r *Result) ApplyTo(head *Head) {
 	outcome := Outcome{Report: r.Report.ID}
 	if r.ScaledAt != nil {
 		head.Scaled = *r.ScaledAt
+	}
+	if r.Renamed != nil {
+		head.Renamed = *r.Renamed
 	}
 	switch {
 	case r.Snapshot != nil:

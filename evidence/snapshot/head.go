@@ -36,6 +36,8 @@ type Head struct {
 	// Scaled is the arrival number of the report with which the stored Scaling was written; 0 if the numbers of instances
 	// are those of the last snapshot.
 	Scaled int64 `json:"scaled,omitempty"`
+	// Renamed is true if something runs under another name by the last processed report than by the last snapshot.
+	Renamed bool `json:"renamed,omitempty"`
 	// Processed is the arrival number up to which all reports are processed or parked.
 	Processed int64     `json:"processed"`
 	Outcomes  []Outcome `json:"outcomes,omitempty"`
@@ -140,6 +142,9 @@ func (h *Head) Advance(s *Snapshot) {
 	h.Events = s.EventsBefore + s.Events
 	h.Digest = s.Digest
 	h.Generation, h.SnapshotGeneration = s.Generation, s.Generation
+	if h.Renamed { // s has former names, so the last report has to be evaluated if it is repeated
+		h.Generation = ""
+	}
 	h.LastReportedAt = max(h.LastReportedAt, s.ReportedAt)
 }
 
@@ -147,7 +152,7 @@ func (h *Head) Advance(s *Snapshot) {
 func (h *Head) Adopt(s *Snapshot) {
 	// An evaluation without a report has the digest of the previous report.
 	if h.Digest != s.Digest {
-		h.Scaled = 0
+		h.Scaled, h.Renamed = 0, false
 	}
 	h.Advance(s)
 	h.MarkProcessed(s.Arrival, Outcome{Report: s.Report, Snapshot: s.Number})
