@@ -86,13 +86,13 @@ func (c *ClientAccounts) UnmarshalText(text []byte) error {
 }
 
 func (l *loader) checkCertificate(h *HTTP) {
-	if !h.HTTPS() || h.TLSKeyFile == "" || !l.sources.CheckFiles {
+	if !l.sources.CheckFiles {
 		return
 	}
 	l.checkFile(tlsCertFile, h.TLSCertFile)
 	l.checkFile(tlsKeyFile, h.TLSKeyFile)
 	l.checkFile(tlsClientCAFile, h.TLSClientCAFile)
-	if _, err := tls.LoadX509KeyPair(h.TLSCertFile, h.TLSKeyFile); err != nil && !l.hasFault(tlsKeyFile) {
+	if _, err := tls.LoadX509KeyPair(h.TLSCertFile, h.TLSKeyFile); err != nil && h.HTTPS() && !l.hasFault(tlsKeyFile) {
 		l.fault(tlsCertFile, "is no certificate with the key of %s: %v", tlsKeyFile, err)
 	}
 	if _, err := readAuthorities(h.TLSClientCAFile); err != nil && h.TLSClientCAFile != "" {

@@ -34,6 +34,8 @@ func TestWrongCertificatesAreFaults(t *testing.T) {
 		{"no certificate name", []string{"ATTESTRY_TLS_CLIENT_ACCOUNTS==acme/b"}, "ATTESTRY_TLS_CLIENT_ACCOUNTS: has "},
 		{"authorities that are none", []string{"ATTESTRY_TLS_CERT_FILE=/none/c", "ATTESTRY_TLS_KEY_FILE=/none/k", "ATTESTRY_TLS_CLIENT_CA_FILE=" + empty,
 			"ATTESTRY_TLS_CLIENT_ACCOUNTS=a=acme/b"}, "ATTESTRY_TLS_CLIENT_CA_FILE: has no certificate in PEM"},
+		{"an unreadable certificate alone", []string{"ATTESTRY_TLS_CERT_FILE=/none/c"}, "ATTESTRY_TLS_CERT_FILE: cannot be read: "},
+		{"unreadable authorities alone", []string{"ATTESTRY_TLS_CLIENT_CA_FILE=/none/a"}, "ATTESTRY_TLS_CLIENT_CA_FILE: cannot be read: "},
 		{"no files", []string{"ATTESTRY_TLS_CERT_FILE=/none/c", "ATTESTRY_TLS_KEY_FILE=/none/k"}, "ATTESTRY_TLS_CERT_FILE: cannot be read: "},
 	} {
 		t.Run(one.name, func(t *testing.T) {

@@ -415,3 +415,31 @@ func TestMissingObjectIsReportedOnlyIfADocumentNamesIt(t *testing.T) {
 		t.Errorf("found %v", s.found)
 	}
 }
+
+func TestADamagedManifestDoesNotHideOtherBackups(t *testing.T) {
+	s := newService(t)
+	folder := filepath.Join(t.TempDir(), "backups")
+	backups := openObjects(t, folder)
+	s.record("one")
+	first, err := s.backUp(backups)
+	s.must(err)
+	manifests, err := filepath.Glob(filepath.Join(folder, "backup-manifests", "sha256", "*", "*"))
+	s.must(err)
+	s.now = s.now.Add(time.Hour)
+	s.record("two")
+	second, err := s.backUp(backups)
+	s.must(err)
+	content, err := os.ReadFile(manifests[0])
+	s.must(err)
+	// It is valid JSON, and claims to be of another time.
+	s.must(os.WriteFile(manifests[0], []byte(strings.Replace(string(content), `"made_at": "20`, `"made_at": "21`, 1)), 0o600))
+	if _, err := backup.Choose(t.Context(), backups, ""); err == nil || !strings.Contains(err.Error(), second.Name()) {
+		t.Errorf("chose the last one: %v", err)
+	}
+	if chosen, err := backup.Choose(t.Context(), backups, second.Name()); err != nil || chosen.Name() != second.Name() {
+		t.Errorf("got %s, %v", chosen.Name(), err)
+	}
+	if _, err := backup.Choose(t.Context(), backups, first.Name()); err == nil {
+		t.Error("chose the damaged one")
+	}
+}

@@ -85,48 +85,54 @@ func (m *Manifest) put(ctx context.Context, backups storage.Objects) error {
 // ErrNone reports a backup store without a complete backup.
 var ErrNone = errors.New("there is no complete backup")
 
-// Manifests returns the manifests of all complete backups, the oldest first.
-func Manifests(ctx context.Context, backups storage.Objects) ([]Manifest, error) {
-	var found []Manifest
+// Manifests returns the manifests of all complete backups, the oldest first, and the keys of those that are damaged.
+func Manifests(ctx context.Context, backups storage.Objects) (found []Manifest, damaged []string, err error) {
 	for object, err := range transfer.ObjectsIn(backups).All(ctx, manifestScope+"/") {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		manifest, err := readManifest(ctx, backups, object)
+		if errors.Is(err, transfer.ErrContent) {
+			damaged = append(damaged, object.Key)
+			continue
+		}
 		if err != nil {
-			return nil, fmt.Errorf("read the manifest %s: %w", object.Key, err)
+			return nil, nil, fmt.Errorf("read the manifest %s: %w", object.Key, err)
 		}
 		found = append(found, manifest)
 	}
 	slices.SortStableFunc(found, func(a, b Manifest) int { return a.MadeAt.Compare(b.MadeAt) })
-	return found, nil
+	return found, damaged, nil
 }
 
-// Choose returns the backup with a name, or the last one if the name is "".
+// Choose returns the backup with a name, or the last one if the name is "". If a manifest is damaged, which may be that
+// of the last one, it refuses to choose the last one.
 func Choose(ctx context.Context, backups storage.Objects, name string) (Manifest, error) {
-	found, err := Manifests(ctx, backups)
+	found, damaged, err := Manifests(ctx, backups)
+	names := evidence.Map(found, func(one Manifest) string { return one.Name() })
 	switch {
 	case err != nil:
 		return Manifest{}, err
+	case len(damaged) > 0 && name == "":
+		return Manifest{}, fmt.Errorf("the manifest of a backup is damaged, maybe that of the last one: %s; name the backup to restore: %s", strings.Join(damaged, ", "), strings.Join(names, ", "))
 	case len(found) == 0:
 		return Manifest{}, ErrNone
 	case name == "":
 		return found[len(found)-1], found[len(found)-1].check()
 	}
-	names := evidence.Map(found, func(one Manifest) string { return one.Name() })
 	if i := slices.Index(names, name); i >= 0 {
 		return found[i], found[i].check()
 	}
 	return Manifest{}, fmt.Errorf("there is no backup %q; there are %s", name, strings.Join(names, ", "))
 }
 
+// readManifest reads a manifest and compares it with the SHA-256 of its key.
 func readManifest(ctx context.Context, backups storage.Objects, object *storage.Object) (Manifest, error) {
-	content, err := backups.Get(ctx, object.Key, 0, -1)
-	if err != nil {
+	var content bytes.Buffer
+	if err := transfer.WriteObject(ctx, backups, object, &content); err != nil {
 		return Manifest{}, err
 	}
-	defer content.Close()
 	var manifest Manifest
-	err = json.NewDecoder(content).Decode(&manifest)
+	err := json.Unmarshal(content.Bytes(), &manifest)
 	return manifest, err
 }

@@ -182,3 +182,18 @@ func TestOnlyCreatingAUserMakesADatabase(t *testing.T) {
 		t.Errorf("status %d: %s%s", status, out.String(), errs.String())
 	}
 }
+
+func TestNoCommandMakesAFolderOfObjects(t *testing.T) {
+	s := withLog(t)
+	s.must(s.process.Close())
+	absent := filepath.Join(t.TempDir(), "absent")
+	environ := append(slices.Clone(s.environ), "ATTESTRY_OBJECTS_URL=file://"+absent)
+	for _, args := range [][]string{{"verify"}, {"backup", filepath.Join(t.TempDir(), "x")}} {
+		var out, errs strings.Builder
+		status := Run(t.Context(), args, environ, &out, &errs)
+		if status != failed || !strings.Contains(errs.String(), "there is no object store: stat "+absent) {
+			t.Errorf("%v: status %d: %s%s", args, status, out.String(), errs.String())
+		}
+	}
+	s.open()
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 
 	"attestry/config"
 	"attestry/process"
@@ -24,10 +25,12 @@ type work func(ctx context.Context, s *session, args []string) error
 // withStores returns a parser whose action opens the stores of the service and calls f. If another process has the
 // embedded database open, that process executes the command. As no command enqueues tasks, it does not connect to
 // Redis, nor require its setting.
-func withStores(f work) parser { return opened(noRedis, existing(process.Open), f) }
+func withStores(f work) parser { return opened(noRedis, existing(existingObjects(process.Open)), f) }
 
 // readOnly is withStores for work that writes no documents and no objects.
-func readOnly(f work) parser { return opened(noRedis, existing(process.OpenToRead), f) }
+func readOnly(f work) parser {
+	return opened(noRedis, existing(existingObjects(process.OpenToRead)), f)
+}
 
 // withTenancy is for work on users, organizations and keys. It needs only the database and its settings.
 func withTenancy(f work) parser { return opened(onlyDatabase, existing(process.OpenDatabase), f) }
@@ -45,6 +48,18 @@ func existing(open opener) opener {
 	return func(ctx context.Context, settings config.Settings, log *slog.Logger) (*process.Process, error) {
 		if database := settings.Stores.Database; database.Engine != config.MongoDB && !process.HasDatabase(database) {
 			return nil, fmt.Errorf("there is no database at %s", database.Path)
+		}
+		return open(ctx, settings, log)
+	}
+}
+
+// existingObjects is existing for a folder of objects.
+func existingObjects(open opener) opener {
+	return func(ctx context.Context, settings config.Settings, log *slog.Logger) (*process.Process, error) {
+		if objects := settings.Stores.Objects; objects.Engine == config.Filesystem {
+			if _, err := os.Stat(objects.Path); err != nil {
+				return nil, fmt.Errorf("there is no object store: %w", err)
+			}
 		}
 		return open(ctx, settings, log)
 	}
