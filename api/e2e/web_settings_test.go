@@ -82,6 +82,12 @@ func TestFormsAreFilledWithStoredValues(t *testing.T) {
 	}
 	v.sendForm("flows/create_flow_with_template", url.Values{"name": {"build"}, "description": {""}, "template_file": {"version: 1\ntrail:\n  attestations:\n    - {name: review, type: generic}\n"}})
 	v.wantSetting("flows/create_flow_with_template?name=build", "name: review")
+	v.sendForm("people/put_people", url.Values{"content": {"people:\n  - {name: Ada, accounts: [ada@example.com]}\n"}})
+	v.wantSetting("people/put_people", "accounts: [ada@example.com]")
+	for _, beta := range []string{"true", "false"} {
+		v.sendForm("organization/update_experimental_features", url.Values{"experimental_features_enabled": {beta}})
+		v.wantSetting("organization/update_experimental_features", "<option selected>"+beta)
+	}
 }
 
 func TestFormsDoNotReplaceChangesOfOthers(t *testing.T) {
@@ -335,13 +341,15 @@ func TestAllDeliveriesAndApprovalsAreOnPages(t *testing.T) {
 	}
 	s.reportArtifact("build", "t1", "api", attestedFingerprint, firstCommit)
 	for range numbers[:51] {
-		s.approve(attestedFingerprint, "")
+		s.approve(attestedFingerprint, approved)
 	}
 	if got, want := v.cellsOf("approvals", "?flow_name=build"), fmt.Sprint(numbers[50:100], numbers[100:]); got != want {
 		t.Errorf("the approvals are %s, want %s", got, want)
 	}
 	v.wantSetting("approvals?flow_name=build&page=2", "<span>Page 2</span>")
 	v.wantSetting("approvals?flow_name=build&page=3", `rel="prev"`)
+	v.wantSetting("approvals?flow_name=build&page=3", "There is nothing more.")
+	v.wantSetting("approvals?flow_name=build", "timestamp: 20") // a date
 }
 
 func TestAuditLogIsFilteredAndDownloadedAsCSV(t *testing.T) {

@@ -379,8 +379,14 @@ func TestSearchFindsThingsOfAllKindsAndSaysWhy(t *testing.T) {
 	for i := range 101 { // so that the trail is not among the newest 100
 		s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/build", fmt.Sprintf(`{"name":"later-%d"}`, i))
 	}
+	s.createFlow("check_out.v2")
+	s.attestGeneric("t", "unit,smoke", true, "")
 	v := s.signedIn(readerKey)
 	for query, want := range map[string][]string{
+		"q=K_out.v":                         {"/flows/check_out.v2\">", "chec<mark>k_out.v</mark>2"},
+		"q=_&kind=flow":                     {"/flows/check_out.v2\">"},
+		"q=t_out":                           {"Nothing was found"},
+		"q=unit,s":                          {"attestation_id=", "<mark>unit,s</mark>moke"},
 		"q=team:pay":                        {"Nothing was found"},
 		"q=team:payments":                   {"/flows/build\">", "tag: <bdi><mark>team:payments</mark>"},
 		"q=Team&kind=artifact":              {"Nothing was found"},

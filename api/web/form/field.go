@@ -48,6 +48,8 @@ type Field struct {
 	Faults []string
 	in     string
 	flag   bool // a choice of true and false
+	// restored is set if the value is the stored one, which is sent with its blanks.
+	restored bool
 }
 
 // InPath reports whether the field is a parameter of the path.
@@ -157,7 +159,7 @@ func (f *Field) value() any {
 	switch {
 	case f.Kind == kindLines || f.Kind == kindChoices:
 		return f.list()
-	case f.Kind == kindLong || f.Kind == kindText && !f.IsLine():
+	case f.restored || f.Kind == kindLong || f.Kind == kindText && !f.IsLine():
 		return f.Value()
 	case f.Kind == kindTime:
 		if at, err := time.Parse(TimeLayout, text); err == nil {

@@ -146,7 +146,7 @@ func (f *Form) digest(answer map[string]any) string {
 func (f *Form) Restore(answer map[string]any) {
 	for _, field := range f.Fields {
 		if stored, ok := answer[field.Name].(string); ok && newlines.Replace(stored) == field.Value() {
-			field.Values = []string{stored}
+			field.Values, field.restored = []string{stored}, true
 		}
 	}
 }

@@ -206,3 +206,13 @@ func TestTargetNeedsAllNamesOfThePath(t *testing.T) {
 		t.Errorf("the target is %s", target)
 	}
 }
+
+func TestBlanksOfAStoredTextAreSent(t *testing.T) {
+	f := New(server.Operation{Body: &huma.RequestBody{Content: map[string]*huma.MediaType{"application/json": {Schema: body()}}}})
+	f.Fill(url.Values{"name": {" x "}, "note": {" stored "}})
+	f.Restore(map[string]any{"note": " stored "})
+	query, err := f.Query("acme")
+	if err != nil || !strings.Contains(string(query.Body), `"note":" stored "`) || !strings.Contains(string(query.Body), `"name":"x"`) {
+		t.Errorf("sent %s, %v", query.Body, err)
+	}
+}

@@ -32,9 +32,11 @@ var (
 	digits = regexp.MustCompile(`^[a-fA-F0-9]{5,64}$`)
 	// tag are the texts that the API accepts to search for tags: a key, or a key and its value.
 	tag = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9\-_.~]*(:.+)?$`)
-	// flowPart and attestationPart are the texts that the API accepts to search for flows and attestations.
-	flowPart        = regexp.MustCompile(`^[a-zA-Z0-9\-]+$`)
-	attestationPart = regexp.MustCompile(`^[a-zA-Z0-9\-_.~]{1,200}$`)
+	// flowPart and attestationPart are the texts that names of flows and attestations can have.
+	flowPart        = regexp.MustCompile(`^[a-zA-Z0-9\-_.~]+$`)
+	attestationPart = regexp.MustCompile(`^[a-zA-Z0-9\-_,.~]{1,200}$`)
+	// flowWord are the parts of a text that the API accepts to search for flows.
+	flowWord = regexp.MustCompile(`[a-zA-Z0-9\-]+`)
 )
 
 // searchedKind is one query of a search, for things of one kind.
@@ -207,6 +209,10 @@ func (s *searchPage) find(p *request.Request, kind searchedKind) error {
 	query := url.Values{}
 	switch kind.filter {
 	case "":
+	case "search_by_name": // add looks for the rest of the text
+		if words := flowWord.FindAllString(s.Query, -1); len(words) > 0 {
+			query.Set(kind.filter, slices.MaxFunc(words, func(a, b string) int { return len(a) - len(b) }))
+		}
 	case "name_regex":
 		query.Set(kind.filter, s.text.String())
 		if s.State != "" {

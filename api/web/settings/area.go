@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"attestry/api/resource"
 	"attestry/api/web/form"
@@ -154,7 +155,11 @@ func plain(value any) string {
 		var members []string
 		for _, name := range slices.Sorted(maps.Keys(value)) {
 			if value[name] != nil && value[name] != "" {
-				members = append(members, name+": "+fmt.Sprint(cell(name, value[name])))
+				shown := cell(name, value[name])
+				if at, ok := shown.(float64); ok {
+					shown = time.UnixMilli(int64(at * 1000)).UTC().Format(time.RFC3339)
+				}
+				members = append(members, name+": "+fmt.Sprint(shown))
 			}
 		}
 		return strings.Join(members, ", ")

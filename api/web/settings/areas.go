@@ -43,7 +43,9 @@ var rowMembers = map[string]string{
 var next = map[string]struct{ area, form string }{"create_service_account": {"keys", "create_service_account_api_key"}}
 
 // readBy maps a form to the operation that reads the object that it changes, if the two have different paths.
-var readBy = map[string]string{"put_policy": "get_policy", "create_flow_with_template": "get_flow"}
+var readBy = map[string]string{
+	"put_policy": "get_policy", "create_flow_with_template": "get_flow", "put_people": "get_people", "update_experimental_features": "get_organization",
+}
 
 func areaNamed(name string) *area {
 	i := slices.IndexFunc(areas, func(one area) bool { return one.Name == name })

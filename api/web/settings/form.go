@@ -58,13 +58,14 @@ var nothingStored = []int{http.StatusNotFound, http.StatusForbidden, http.Status
 // stored reads the object that a form changes, nil if there is none or the viewer may not read it.
 func (p *page) stored(of *form.Form) (answer map[string]any, err error) {
 	reader := of
-	if id, ok := readBy[of.Operation.OperationID]; ok {
+	id, other := readBy[of.Operation.OperationID]
+	if other {
 		reader = p.formOf(id)
 		reader.Fill(p.fill(reader, named(p.C.Query("name"))))
 	}
 	target, ok := reader.Target(p.Org())
 	path, _, _ := strings.Cut(target, "?")
-	if !ok || !reader.HasPathNames() || of.Operation.Body == nil {
+	if !ok || !other && !reader.HasPathNames() || of.Operation.Body == nil {
 		return nil, nil
 	}
 	var read any
