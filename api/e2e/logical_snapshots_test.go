@@ -299,9 +299,9 @@ func TestLogicalSnapshotsSayWhatChangedAVerdict(t *testing.T) {
 	s.createEnvironment("prod", evidence.Docker)
 	s.createLogical("all", "prod")
 	s.storePolicy("prov", "provenance: {required: true}")
-	s.report(http.StatusCreated, "prod", "docker", renamed("web:1", digestOf("web")))
+	s.report(http.StatusCreated, "prod", "docker", renamed("web:1", evidence.HashAPIKey("web")))
 	s.attach("prod", "prov")
-	s.want(http.StatusCreated, http.MethodPut, s.allowlistsPath()+"/prod", fmt.Appendf(nil, `{"artifact_name":"web","artifact_fingerprint":%q,"description":"x"}`, digestOf("web")))
+	s.allowArtifact("prod", "web", "an exception")
 	for number, by := range map[string]string{"2": "policies", "3": "allow_list"} {
 		for _, environment := range []string{"prod", "all"} {
 			if got := s.getSnapshot(environment, number).Artifacts[0]["annotation"]; lookup(t, got, "by") != by {

@@ -97,7 +97,7 @@ func (h *handlers) loadMembers(ctx context.Context, loaded *loadedSnapshot) erro
 	if err != nil {
 		return err
 	}
-	unions, err := h.unionOf(ctx, append([]snapshot.Snapshot{loaded.Snapshot}, previous...))
+	unions, parts, err := h.unionOf(ctx, append([]snapshot.Snapshot{loaded.Snapshot}, previous...))
 	if err != nil {
 		return err
 	}
@@ -105,44 +105,38 @@ func (h *handlers) loadMembers(ctx context.Context, loaded *loadedSnapshot) erro
 	loaded.Counts = snapshot.Count(loaded.Artifacts)
 	former := append(unions, nil)[1] // nil for the first snapshot
 	loaded.Changes = snapshot.Diff(former, loaded.Artifacts)
-	return h.setCauses(ctx, loaded)
+	return h.setCauses(ctx, loaded, parts)
 }
 
-// setCauses sets what has changed verdicts of a logical snapshot, from the member's snapshot that caused it: the union
-// has neither policies nor allow lists, from which Diff could tell.
-func (h *handlers) setCauses(ctx context.Context, loaded *loadedSnapshot) error {
-	cause := loaded.Cause
+// setCauses sets what has changed verdicts of a logical snapshot, from the member's snapshot among parts that caused it:
+// the union has neither policies nor allow lists, from which Diff could tell.
+func (h *handlers) setCauses(ctx context.Context, loaded *loadedSnapshot, parts []snapshot.Snapshot) error {
 	changed := func(change snapshot.Change) bool { return change.By != "" }
-	if cause == nil || !slices.ContainsFunc(loaded.Changes, changed) {
+	made, ok := evidence.First(parts, func(part snapshot.Snapshot) bool {
+		return loaded.Cause != nil && part.Environment == loaded.Cause.Environment && part.Number == loaded.Cause.Number
+	})
+	if !ok || !slices.ContainsFunc(loaded.Changes, changed) {
 		return nil
 	}
-	made, err := h.Snapshots.Get(ctx, cause.Environment, cause.Number)
-	if err != nil {
-		return err
-	}
 	changes, err := h.Snapshots.Changes(ctx, &made)
-	by := make(map[string]snapshot.Changer, len(changes))
-	for _, change := range changes {
-		by[change.Fingerprint] = change.By
-	}
+	known := storage.ByKey(changes, func(change *snapshot.Change) string { return change.Fingerprint })
 	for i := range loaded.Changes {
 		if change := &loaded.Changes[i]; changed(*change) {
-			change.By = cmp.Or(by[change.Fingerprint], change.By)
+			change.By = cmp.Or(known[change.Fingerprint].By, change.By)
 		}
 	}
 	return err
 }
 
-// unionOf returns the artifacts of each of several snapshots of a logical environment.
-func (h *handlers) unionOf(ctx context.Context, of []snapshot.Snapshot) ([][]snapshot.Artifact, error) {
+// unionOf returns the artifacts of each of several snapshots of a logical environment, and the snapshots of its members.
+func (h *handlers) unionOf(ctx context.Context, of []snapshot.Snapshot) (unions [][]snapshot.Artifact, parts []snapshot.Snapshot, err error) {
 	members := slices.Concat(evidence.Map(of, func(made snapshot.Snapshot) []snapshot.Member { return made.Members })...)
-	parts, err := h.Snapshots.Of(ctx, members)
-	if err != nil {
-		return nil, err
+	if parts, err = h.Snapshots.Of(ctx, members); err != nil {
+		return nil, nil, err
 	}
 	lists, err := h.Snapshots.ArtifactsOf(ctx, parts)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	type key struct {
 		environment string
@@ -156,5 +150,5 @@ func (h *handlers) unionOf(ctx context.Context, of []snapshot.Snapshot) ([][]sna
 		return snapshot.Union(resource.Map(one.Members, func(m *snapshot.Member) []snapshot.Artifact {
 			return artifacts[key{m.Environment, m.Number}]
 		}))
-	}), nil
+	}), parts, nil
 }
