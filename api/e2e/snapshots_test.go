@@ -280,7 +280,7 @@ func TestPodsWithSeveralNamesOfAnImageAreListedOnce(t *testing.T) {
 		{"podName":"web-0","namespace":"b","digests":{"web:1":%[1]q,"web:2":%[1]q},"creationTimestamp":5},
 		{"podName":"web-0","namespace":"a","digests":{"web:2":%[1]q},"creationTimestamp":5}]}`, web))
 	pods, _ := s.getSnapshot("prod", "-1").Artifacts[0]["pods"].(map[string]any)
-	if got := slices.Sorted(maps.Keys(pods)); !slices.Equal(got, []string{"b/web-0", "web-0"}) {
+	if got := slices.Sorted(maps.Keys(pods)); !slices.Equal(got, []string{"a/web-0", "web-0"}) {
 		t.Errorf("the pods are %q", got)
 	}
 }
@@ -291,22 +291,18 @@ func TestExplanationSaysThatAPermissionWasReplacedSince(t *testing.T) {
 	s.createEnvironment("prod", evidence.Docker)
 	s.storePolicy("prov", "provenance: {required: true}")
 	s.attach("prod", "prov")
-	s.report(http.StatusCreated, "prod", "docker", renamed("web:1", digestOf("web")))
-	allow := func(why string) {
-		t.Helper()
-		s.want(http.StatusCreated, http.MethodPut, s.allowlistsPath()+"/prod", fmt.Appendf(nil, `{"artifact_name":"web","artifact_fingerprint":%q,"description":%q}`, digestOf("web"), why))
-	}
+	s.report(http.StatusCreated, "prod", "docker", renamed("web:1", evidence.HashAPIKey("web")))
 	explained := func() string {
 		t.Helper()
 		text, _ := lookup(t, s.read("/snapshots/"+s.org+"/prod/2?explain=true"), "artifacts", 0, "explanation", 0, "text").(string)
 		return text
 	}
-	allow("the first reason")
+	s.allowArtifact("prod", "web", "the first reason")
 	if got := explained(); !strings.Contains(got, "has allowed the artifact in environment 'prod' on ") || !strings.HasSuffix(got, "whatever policies say: the first reason") {
 		t.Errorf("it says %q", got)
 	}
 	s.clock.advance(48 * time.Hour)
-	allow("another reason")
+	s.allowArtifact("prod", "web", "another reason")
 	if got := explained(); !strings.HasPrefix(got, "The artifact was allowed in environment 'prod', whatever policies say. '") || !strings.Contains(got, "has replaced the permission since, on ") {
 		t.Errorf("it says %q", got)
 	}

@@ -147,23 +147,6 @@ func (r *Reported) addPod(name string, pod Pod) {
 	r.Pods[name] = pod
 }
 
-// addPodsOf adds the pods of images, each once: an image may have a pod under its name that another one has under
-// `namespace/name`.
-func (r *Reported) addPodsOf(images []Reported) {
-	type key struct{ name, namespace string }
-	pods := map[key]Pod{}
-	for _, image := range images {
-		for name, pod := range image.Pods {
-			pods[key{strings.TrimPrefix(name, pod.Namespace+"/"), pod.Namespace}] = pod
-		}
-	}
-	for _, one := range slices.SortedFunc(maps.Keys(pods), func(a, b key) int {
-		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.namespace, b.namespace))
-	}) {
-		r.addPod(one.name, pods[one])
-	}
-}
-
 // Digest is the SHA-256 over the sorted names, fingerprints and numbers of instances.
 func (r *Report) Digest() string {
 	hash := sha256.New()
@@ -209,8 +192,12 @@ func mergeNames(names []Reported) Reported {
 			all.Context, latest = image.Context, newest
 		}
 		all.CreatedAt = append(all.CreatedAt, image.CreatedAt...)
+		for _, name := range slices.Sorted(maps.Keys(image.Pods)) {
+			pod := image.Pods[name]
+			// addPod qualifies the name again if needed: another image may have the pod without its namespace.
+			all.addPod(strings.TrimPrefix(name, pod.Namespace+"/"), pod)
+		}
 	}
-	all.addPodsOf(names)
 	if len(all.Names) == 1 {
 		all.Names = nil
 	}
