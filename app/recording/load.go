@@ -221,8 +221,11 @@ func (r *Recorder) entriesOf(ctx context.Context, trail *evidence.Trail, slot ev
 	if ok {
 		return slot.Bound(artifact), nil
 	}
-	record, err := r.Artifacts.Get(ctx, artifact.Record)
-	if errors.Is(err, storage.ErrNotFound) { // the slot has dropped the artifact
+	var record evidence.ArtifactRecord
+	var err error
+	if artifact.Record != "" {
+		record, err = r.Artifacts.Get(ctx, artifact.Record)
+	} else { // the slot has dropped the artifact
 		record, err = r.Artifacts.InTrail(ctx, trail.Org, trail.Flow, trail.Name, override.Fingerprint)
 	}
 	if err != nil {
