@@ -22,6 +22,17 @@ func (s *service) createUser(name string) (user, key string) {
 	return user, key
 }
 
+// memberWithAccount creates a user of the test who is a member and has created a service account.
+func (s *service) memberWithAccount(name, account string) (user, key string) {
+	s.t.Helper()
+	user, key = s.createUser(name)
+	s.want(http.StatusCreated, http.MethodPut, s.memberPath("/"+user), []byte(`{"role":"member"}`))
+	if got := s.do(http.MethodPost, "/api/v2"+s.accountPath(""), key, fmt.Appendf(nil, `{"name":%q,"privilege":"member"}`, account)); got.status != http.StatusCreated {
+		s.t.Fatalf("status %d: %s", got.status, got.body)
+	}
+	return user, key
+}
+
 func (s *service) memberPath(user string) string {
 	return "/organizations/" + s.org + "/members" + user
 }
@@ -114,11 +125,7 @@ func TestServiceAccountsOfALeavingMemberAreListedAndRevoked(t *testing.T) {
 func TestARepeatedRemovalRevokesTheKeysThatWereLeft(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	user, key := s.createUser("dropout")
-	s.want(http.StatusCreated, http.MethodPut, s.memberPath("/"+user), []byte(`{"role":"member"}`))
-	if got := s.do(http.MethodPost, "/api/v2"+s.accountPath(""), key, []byte(`{"name":"dropouts-robot","privilege":"member"}`)); got.status != http.StatusCreated {
-		t.Fatalf("status %d: %s", got.status, got.body)
-	}
+	user, key := s.memberWithAccount("dropout", "dropouts-robot")
 	_, robot := s.issue("/dropouts-robot", key, `{"description":"ci"}`)
 	s.want(http.StatusOK, http.MethodDelete, s.memberPath("/"+user), nil)
 	remove := func(query string) {
@@ -253,11 +260,7 @@ func TestAuditLogRecordsChangesOfAccess(t *testing.T) {
 func TestNoKeyOutlivesAConcurrentRemovalWithRevocation(t *testing.T) {
 	t.Parallel()
 	s := share(t)
-	user, key := s.createUser("leaver")
-	s.want(http.StatusCreated, http.MethodPut, s.memberPath("/"+user), []byte(`{"role":"member"}`))
-	if got := s.do(http.MethodPost, "/api/v2"+s.accountPath(""), key, []byte(`{"name":"robot","privilege":"member"}`)); got.status != http.StatusCreated {
-		t.Fatalf("status %d: %s", got.status, got.body)
-	}
+	user, key := s.memberWithAccount("leaver", "robot")
 	issued := make(chan string, 10_000)
 	var group sync.WaitGroup
 	for range 16 {

@@ -157,7 +157,7 @@ func plain(value any) string {
 			if value[name] != nil && value[name] != "" {
 				shown := cell(name, value[name])
 				if at, ok := shown.(float64); ok {
-					shown = time.UnixMilli(int64(at * 1000)).UTC().Format(time.RFC3339)
+					shown = view.UTC(at, time.RFC3339)
 				}
 				members = append(members, name+": "+fmt.Sprint(shown))
 			}

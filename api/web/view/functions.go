@@ -32,7 +32,7 @@ const maxText = 64 << 10
 func functions(clock evidence.Clock) template.FuncMap {
 	return template.FuncMap{
 		"moment":     func(seconds any) moment { return newMoment(seconds, clock()) },
-		"utc":        utc,
+		"utc":        UTC,
 		"short":      short,
 		"external":   external,
 		"commit":     shortCommit,
@@ -78,8 +78,8 @@ func newMoment(value any, now time.Time) moment {
 	return moment{Exact: at.Format(time.RFC3339), Relative: humanize.RelTime(at, now, "ago", "from now")}
 }
 
-// utc formats Unix seconds in UTC, in a layout of package time.
-func utc(seconds float64, layout string) string {
+// UTC formats Unix seconds in UTC, in a layout of package time.
+func UTC(seconds float64, layout string) string {
 	return time.UnixMilli(int64(seconds * 1000)).UTC().Format(layout)
 }
 
