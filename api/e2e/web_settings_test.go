@@ -233,6 +233,11 @@ func TestSettingsShowWhatARoleAllows(t *testing.T) {
 	if !strings.Contains(listed, "production") || strings.Contains(listed, "create_env") || strings.Contains(listed, "update_env") {
 		t.Errorf("the reader sees %s", listed)
 	}
+	s.want(http.StatusCreated, http.MethodPost, "/service-accounts/"+s.org, []byte(`{"name":"robot","privilege":"reader"}`))
+	listed = string(reader.open("/" + s.org + "/settings/service-accounts").body)
+	if !strings.Contains(listed, "robot") || strings.Contains(listed, "/settings/keys") {
+		t.Errorf("the reader sees %s", listed)
+	}
 	reader.wantPage(http.StatusForbidden, "/"+s.org+"/settings/keys?name=robot", "permission")
 	for _, path := range []string{"environments/delete_member", "nowhere", "nowhere/create_env", "approvals", "environments/list_envs"} {
 		reader.wantPage(http.StatusNotFound, "/"+s.org+"/settings/"+path, "Settings")

@@ -108,9 +108,11 @@ func (a *areaPage) addRows(p *page, of *area, found list) error {
 	if err != nil {
 		return err
 	}
-	var opened *form.Form
+	var opened []*form.Form
 	if of.Opens != "" {
-		opened = p.formOf(areaNamed(of.Opens).List)
+		if opened, err = p.forms(areaNamed(of.Opens).List); err != nil {
+			return err
+		}
 	}
 	for _, row := range rows {
 		shown := areaRow{}
@@ -123,19 +125,26 @@ func (a *areaPage) addRows(p *page, of *area, found list) error {
 		switch {
 		case of.Page != "":
 			shown.Open = pages[of.Page](p.Org(), row)
-		case opened != nil:
-			shown.Open = p.address(of.Opens, p.fill(opened, row))
+		case len(opened) > 0:
+			shown.Open = p.address(of.Opens, p.fill(opened[0], row))
 		}
 		a.Rows = append(a.Rows, shown)
 	}
 	return nil
 }
 
+// withoutTime are the texts for times that are 0. Those of other columns are not known.
+var withoutTime = map[string]string{"expires_at": "never", "last_used_at": "never"}
+
 // cell is a value for templates: a text, or Unix seconds.
 func cell(column string, value any) any {
 	switch value := value.(type) {
 	case float64:
-		if strings.HasSuffix(column, "_at") || column == "when" || column == "timestamp" {
+		isTime := strings.HasSuffix(column, "_at") || column == "when" || column == "timestamp"
+		switch {
+		case isTime && value == 0:
+			return withoutTime[column]
+		case isTime:
 			return value
 		}
 	case []any:

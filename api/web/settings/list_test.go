@@ -35,6 +35,27 @@ func TestAnswersOfListsHaveRows(t *testing.T) {
 	}
 }
 
+func TestTimesThatAreZeroAreShownInWords(t *testing.T) {
+	for name, row := range map[string]struct {
+		column string
+		value  any
+		shown  any
+	}{
+		"a time":               {"expires_at", 1700000000.0, 1700000000.0},
+		"a key without an end": {"expires_at", 0.0, "never"},
+		"an unknown time":      {"created_at", 0.0, ""},
+		"a number":             {"version", 0.0, "0"},
+		"a time in an object":  {"entry", map[string]any{"expires_at": 1700000000.0}, "expires_at: 2023-11-14T22:13:20Z"},
+		"no end in an object":  {"entry", map[string]any{"expires_at": 0.0}, "expires_at: never"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if shown := cell(row.column, row.value); shown != row.shown {
+				t.Errorf("%v, not %v", shown, row.shown)
+			}
+		})
+	}
+}
+
 func TestRowsKeepNoLongMembers(t *testing.T) {
 	var found list
 	answer := `[{"name":"a","versions":[{"policy_yaml":"` + strings.Repeat("x", 1<<20) + `"}],"type":"env"}]`
