@@ -156,3 +156,31 @@ func TestSignInIsRetriedAfterTheIssuerFailsToRedeemACode(t *testing.T) {
 		t.Errorf("tried again it answers %d: %s", got.status, got.body)
 	}
 }
+
+func TestIssuerThatRefusesASignInIsNotAskedForTokens(t *testing.T) {
+	t.Parallel()
+	s, i := startWithIssuer(t)
+	v := s.visitor()
+	parameters := v.sendToIssuer(i, "/")
+	// The answer does not depend on the issuer: there is no code to redeem.
+	i.down.Store(true)
+	before := i.requests.Load()
+	got := v.open("/signin/oidc/callback?error=access_denied&error_description=not+assigned&state=" + parameters.Get("state"))
+	if got.status != http.StatusUnauthorized {
+		t.Errorf("it answers %d: %s", got.status, got.body)
+	}
+	if requests := i.requests.Load() - before; requests != 0 {
+		t.Errorf("the issuer got %d requests", requests)
+	}
+}
+
+func TestBrowsersKeepTheCookieOfASignInForEachAddress(t *testing.T) {
+	t.Parallel()
+	s, _ := startWithIssuer(t)
+	for _, next := range []string{"/acme?" + strings.Repeat("a=&", 680), "/acme?q=" + strings.Repeat("é", 1000), "/" + strings.Repeat("a", 4000)} {
+		got := s.visitor().open("/signin/oidc?next=" + url.QueryEscape(next))
+		if cookie := got.header.Get("Set-Cookie"); got.status != http.StatusSeeOther || len(cookie) > 4096 {
+			t.Errorf("to an address of %d bytes it answers %d with a cookie of %d bytes", len(next), got.status, len(cookie))
+		}
+	}
+}

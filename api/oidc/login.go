@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -65,18 +66,24 @@ func (l *Login) Address(ctx context.Context, a Attempt) (string, error) {
 	return l.flow(provider).AuthCodeURL(a.State, oidc.Nonce(a.Nonce), oauth2.S256ChallengeOption(a.Verifier)), nil
 }
 
+// Answer is what the issuer has added to the redirect URI: either a code or why there is none (RFC 6749, 4.1.2).
+type Answer struct{ State, Code, Failure, Description string }
+
 // Redeem returns the name of the user whom the issuer has redirected back with a code and a state. If these are not
 // valid, the error is evidence.Unauthorized without the reason, which is logged.
-func (l *Login) Redeem(ctx context.Context, a Attempt, state, code string) (user string, err error) {
-	if a.State == "" || subtle.ConstantTimeCompare([]byte(a.State), []byte(state)) != 1 {
+func (l *Login) Redeem(ctx context.Context, a Attempt, answer Answer) (user string, err error) {
+	if a.State == "" || subtle.ConstantTimeCompare([]byte(a.State), []byte(answer.State)) != 1 {
 		return "", l.refuse(ctx, errors.New("the state is not that of the browser"))
+	}
+	if answer.Failure != "" || answer.Code == "" {
+		return "", l.refuse(ctx, fmt.Errorf("the issuer has sent no code, but the error %.100q: %.400q", answer.Failure, answer.Description))
 	}
 	provider, err := l.discover(ctx)
 	if err != nil {
 		return "", err
 	}
 	ctx = oidc.ClientContext(ctx, l.Client)
-	token, verified, err := l.exchange(ctx, provider, a, code)
+	token, verified, err := l.exchange(ctx, provider, a, answer.Code)
 	if err != nil {
 		return "", err
 	}
@@ -212,8 +219,28 @@ func (l *Login) read(ctx context.Context, maxAge time.Duration) (*oidc.Provider,
 }
 
 func (l *Login) flow(provider *oidc.Provider) *oauth2.Config {
+	endpoint := provider.Endpoint()
+	endpoint.AuthStyle = l.authStyle(provider)
 	return &oauth2.Config{
-		ClientID: l.ClientID, ClientSecret: l.ClientSecret.Reveal(), Endpoint: provider.Endpoint(), RedirectURL: l.Redirect,
+		ClientID: l.ClientID, ClientSecret: l.ClientSecret.Reveal(), Endpoint: endpoint, RedirectURL: l.Redirect,
 		Scopes: []string{oidc.ScopeOpenID, "profile", "email"},
 	}
+}
+
+// authStyle is how the client authenticates to the issuer. If the issuer does not say which way it supports, oauth2 tries
+// one and then the other at each sign-in. This sends the code twice, and the issuer may accept it only once.
+func (l *Login) authStyle(provider *oidc.Provider) oauth2.AuthStyle {
+	var document struct {
+		Methods []string `json:"token_endpoint_auth_methods_supported"`
+	}
+	_ = provider.Claims(&document) // if the list is not valid, it says nothing
+	switch {
+	case l.ClientSecret == "": // a header would have an empty secret
+		return oauth2.AuthStyleInParams
+	case slices.Contains(document.Methods, "client_secret_basic"):
+		return oauth2.AuthStyleInHeader
+	case slices.Contains(document.Methods, "client_secret_post"):
+		return oauth2.AuthStyleInParams
+	}
+	return oauth2.AuthStyleAutoDetect
 }

@@ -72,7 +72,7 @@ func (f *loginFixture) signIn(t *testing.T, claims map[string]any) (string, erro
 	for name, claim := range claims {
 		f.claims[name] = claim
 	}
-	return f.login.Redeem(t.Context(), attempt, attempt.State, "code")
+	return f.login.Redeem(t.Context(), attempt, oidc.Answer{State: attempt.State, Code: "code"})
 }
 
 // wantSignIn signs in anna, which must succeed.
@@ -156,6 +156,38 @@ func TestAnEMailAddressNamesAUserOnlyIfItIsVerified(t *testing.T) {
 			if c.ok != (err == nil && user == address) || !c.ok && evidence.CodeOf(err) != evidence.Unauthorized {
 				t.Errorf("signed in %q, %v", user, err)
 			}
+		})
+	}
+}
+
+func TestTheCodeIsSentOnceAsTheIssuerWantsIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		secret   evidence.Secret
+		methods  []string
+		inHeader bool
+	}{
+		"in the form":               {"secret", []string{"private_key_jwt", "client_secret_post"}, false},
+		"in the header":             {"secret", []string{"client_secret_post", "client_secret_basic"}, true},
+		"in the form, not a secret": {"", []string{"client_secret_basic", "none"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newLoginFixture(t, "name")
+			f.login.ClientSecret = c.secret
+			f.issuer.change(func() { f.issuer.document["token_endpoint_auth_methods_supported"] = c.methods })
+			served, codes := f.issuer.fault, 0
+			f.issuer.setFault(func(w http.ResponseWriter, r *http.Request) bool {
+				if r.URL.Path != "/token" {
+					return served(w, r)
+				}
+				codes++
+				// As issuers that use up the code with the first request.
+				if _, _, inHeader := r.BasicAuth(); codes > 1 || inHeader != c.inHeader {
+					w.WriteHeader(http.StatusUnauthorized)
+					return true
+				}
+				return served(w, r)
+			})
+			f.wantSignIn(t)
 		})
 	}
 }

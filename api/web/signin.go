@@ -92,7 +92,8 @@ func (s *Site) beginLogin(p *page) error {
 // endLogin signs in a user who returns from the identity provider.
 func (s *Site) endLogin(p *page) error {
 	kept := s.sessions.Attempt(p.C)
-	name, err := s.Login.Redeem(p.C.UserContext(), kept.Attempt, p.C.Query("state"), p.C.Query("code"))
+	answer := oidc.Answer{State: p.C.Query("state"), Code: p.C.Query("code"), Failure: p.C.Query("error"), Description: p.C.Query("error_description")}
+	name, err := s.Login.Redeem(p.C.UserContext(), kept.Attempt, answer)
 	if refused, ok := errors.AsType[*evidence.Error](err); ok && refused.Code == evidence.Unauthorized {
 		return p.ShowError(http.StatusUnauthorized, refused.Message)
 	}

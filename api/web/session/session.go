@@ -167,8 +167,8 @@ const (
 	loginCookie = "attestry-login"
 	// loginTime bounds the time at the identity provider.
 	loginTime = 10 * time.Minute
-	// maxNext bounds Attempt.Next in bytes, as browsers drop cookies of more than 4 KiB.
-	maxNext = 2048
+	// maxNext bounds Attempt.Next in bytes as it is escaped, as browsers drop cookies of more than 4 KiB.
+	maxNext = 3072
 )
 
 // Attempt is a pending sign-in with the identity provider. It is kept in a cookie, as nothing is stored for visitors
@@ -181,7 +181,7 @@ type Attempt struct {
 
 // KeepAttempt stores an attempt in the cookie.
 func (s *Sessions) KeepAttempt(c *fiber.Ctx, kept Attempt) {
-	if len(kept.Next) > maxNext {
+	if len(url.QueryEscape(kept.Next)) > maxNext {
 		kept.Next = ""
 	}
 	members := url.Values{"state": {kept.State}, "nonce": {kept.Nonce}, "verifier": {kept.Verifier}, "next": {kept.Next}}
