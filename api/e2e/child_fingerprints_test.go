@@ -196,3 +196,25 @@ func TestInvalidChildFingerprintsAreRefused(t *testing.T) {
 		s.want(http.StatusCreated, http.MethodPost, path, body)
 	}
 }
+
+// TestPackageOfAnArtifactJudgesItsChildByAllFlows has a child of two artifacts of one trail. Its origin in the flow images is
+// the other artifact, which has a failing scan.
+func TestPackageOfAnArtifactJudgesItsChildByAllFlows(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.requireScans("prod")
+	s.reportIndex("release", "r-1", "web", "web/amd64")
+	s.attestImage("release", "r-1", "web", true)
+	s.reportIndex("images", "build-1", "web", "web/amd64")
+	s.reportIndex("images", "build-1", "other", "web/amd64")
+	s.attestImage("images", "build-1", "other", false)
+	s.runImages("prod", "web/amd64")
+	s.wantStates("with a failing scan", "prod", "web/amd64 false")
+	archive := s.get(http.MethodGet, "/artifacts/"+s.org+"/images/"+digestOf("web")+"/audit_package").body
+	if got := verifyCompressed(t, archive); len(got.Findings) > 0 {
+		t.Errorf("the package has the findings %v", got.Findings)
+	}
+	if got := string(contentIn(t, archive, "environments.json")); !strings.Contains(got, `"compliant": false`) {
+		t.Errorf("the package says\n%s", got)
+	}
+}

@@ -205,9 +205,12 @@ func (v *Verifier) checkEnvironment(document *EnvironmentDocument, evaluations m
 	if document.Facts.Fingerprint != document.Fingerprint {
 		v.report(EnvironmentsPath, "the facts of %s are those of another artifact", subject)
 	}
+	// The package of an artifact lacks other artifacts of its trails, of which the running one may be a child too.
+	subjectOf := &v.manifest.Subject
+	ofOthers := subjectOf.Kind == OfArtifact && slices.ContainsFunc(document.ChildOf, func(one string) bool { return one != subjectOf.Fingerprint })
 	for _, trail := range v.trails {
 		stated := func(f policy.Flow) bool { return f.Name == trail.Flow.Name && f.Trail == trail.Name }
-		if slices.ContainsFunc(document.Facts.Flows, stated) {
+		if !ofOthers && slices.ContainsFunc(document.Facts.Flows, stated) {
 			v.report(EnvironmentsPath, "the facts of %s repeat trail '%s', which the package has", subject, trail.Name)
 		}
 	}

@@ -15,6 +15,12 @@ func (v *Verifier) checkSubject() {
 	if (status != "") != (subject.Kind == OfTrail) {
 		v.report(ManifestPath, "only the package of a trail has a status, and it must have one")
 	}
+	if v.manifest.CreatedAt != v.latest() { // no signature covers it
+		v.report(ManifestPath, "its time is not that of the latest event of the trails")
+	}
+	if n := v.manifest.OmittedTrails; n < 0 || n > 0 && (subject.Kind != OfArtifact || len(v.trails) < MaxTrails) {
+		v.report(ManifestPath, "it says that %d trails were omitted, but no package of this kind omits them", n)
+	}
 	for _, lost := range v.manifest.LostEvidence {
 		if !isLossReason(lost.Reason) {
 			v.report(ManifestPath, "the reason why evidence is lost is not known")
@@ -37,6 +43,17 @@ func (v *Verifier) checkSubject() {
 		v.report(ManifestPath, "its subject is of several kinds")
 	}
 	v.checkTrails(&subject)
+}
+
+// latest is the time of the latest event of the trails, in Unix seconds.
+func (v *Verifier) latest() (latest float64) {
+	for _, trail := range v.trails {
+		latest = max(latest, trail.LastModifiedAt)
+	}
+	for i := range v.events {
+		latest = max(latest, v.events[i].Time)
+	}
+	return latest
 }
 
 func (v *Verifier) checkOnlyArtifact(fingerprint string) {

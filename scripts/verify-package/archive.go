@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -61,7 +62,7 @@ func readArchive(file io.Reader, reading func(member string), add func(path stri
 		}
 		last = header.Name
 		reading(last)
-		if header.Typeflag == tar.TypeDir { // in a package that somebody has packed again
+		if header.Typeflag == tar.TypeDir && filepath.IsLocal(header.Name) { // in a package that somebody has packed again
 			continue
 		}
 		if header.Typeflag != tar.TypeReg || isSparse(header) {

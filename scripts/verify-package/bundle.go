@@ -41,6 +41,9 @@ func (b *bundle) report(format string, values ...any) {
 
 // add reads a member.
 func (b *bundle) add(name string, content io.Reader) error {
+	if strings.Contains(name, "\n") { // SHA256SUMS would seem to list several members
+		b.report("%s: its name has a line break", name)
+	}
 	hash := sha256.New()
 	read := io.TeeReader(content, hash)
 	documents := map[string]any{audit.PeriodPath: &b.about, audit.TotalsPath: &b.totals, audit.SamplePath: &b.sample}
@@ -55,11 +58,9 @@ func (b *bundle) add(name string, content io.Reader) error {
 	case name == audit.PopulationPath:
 		err = b.readPopulation(read)
 	case name == audit.ChecksumsPath:
-		b.checksums, err = b.readDocument(read)
-		return err
+		return b.readOnce(name, &b.checksums, read)
 	case name == audit.SignaturePath:
-		b.signed, err = b.readDocument(read)
-		return err
+		return b.readOnce(name, &b.signed, read)
 	case strings.HasPrefix(name, "packages/"):
 		b.packages++
 		var result audit.Result
@@ -76,6 +77,15 @@ func (b *bundle) add(name string, content io.Reader) error {
 	}
 	size, err := io.Copy(io.Discard, read)
 	b.members = append(b.members, audit.Member{Path: name, Size: size, SHA256: hex.EncodeToString(hash.Sum(nil))})
+	return err
+}
+
+// readOnce reads a member that SHA256SUMS does not list. A second one would not be compared with anything.
+func (b *bundle) readOnce(name string, into *[]byte, content io.Reader) (err error) {
+	if *into != nil {
+		b.report("%s: it is there twice", name)
+	}
+	*into, err = b.readDocument(content)
 	return err
 }
 

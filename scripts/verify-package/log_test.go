@@ -495,3 +495,31 @@ func TestMembersInAnotherOrderAreProven(t *testing.T) {
 		t.Errorf("exit code %d, printed:\n%s", code, &out)
 	}
 }
+
+// TestManifestIsComparedWithFacts changes what the signature does not cover: the manifest lists its checksum.
+func TestManifestIsComparedWithFacts(t *testing.T) {
+	p := newTrailPackage(t)
+	files := unpack(t, p.seal(p.log.keys))
+	keys, err := p.log.keys.Verifiers(testOrigin)
+	must(t, err)
+	for name, change := range map[string]func(*audit.Manifest){
+		"its time":        func(m *audit.Manifest) { m.CreatedAt = 1e9 },
+		"omitted trails":  func(m *audit.Manifest) { m.OmittedTrails = 3 },
+		"fewer than none": func(m *audit.Manifest) { m.OmittedTrails = -3 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			forged := slices.Clone(files)
+			i := slices.IndexFunc(forged, func(f file) bool { return f.name == audit.ManifestPath })
+			manifest, err := audit.ParseManifest([]byte(forged[i].content))
+			must(t, err)
+			change(&manifest)
+			content, err := manifest.Encode()
+			must(t, err)
+			forged[i].content = string(content)
+			var out bytes.Buffer
+			if code := run([]string{"--log-key", keys[0], write(t, "package.tgz", pack(t, true, forged...))}, &out, &out, false); code != unsound {
+				t.Errorf("exit code %d, printed:\n%s", code, &out)
+			}
+		})
+	}
+}

@@ -80,9 +80,12 @@ func run(args []string, out, errOut io.Writer, guarded bool) int {
 	}
 	b := &bundle{newVerifier: newVerifier, maxDocument: o.memory / 4, counted: population.NewTotals(), drawn: period.NewSample(period.Draw{})}
 	verifier, setMember := newVerifier(), func(name string) { member.Store(name) }
+	first := true
 	err = readArchive(io.TeeReader(file, digest), setMember, func(path string, size int64, content io.Reader) error {
-		// A bundle begins with this member, which no package has.
-		if path == audit.PeriodPath || len(b.members) > 0 {
+		// A bundle begins with this member, which no package has. Members before it would not be compared.
+		isBundle := len(b.members) > 0 || first && path == audit.PeriodPath
+		first = false
+		if isBundle {
 			return b.add(path, content)
 		}
 		return verifier.Add(path, size, content)
@@ -106,6 +109,10 @@ func run(args []string, out, errOut io.Writer, guarded bool) int {
 	case err != nil:
 		fmt.Fprintf(out, "FAILED   %s\n", printable(err.Error()))
 		return unsound
+	}
+	if len(b.members) > 0 && o.log != "" {
+		fmt.Fprintln(errOut, "--log is for packages: unpack the bundle, and compare each of its packages with the log")
+		return unusable
 	}
 	if len(b.members) > 0 {
 		return b.print(out, &o)

@@ -191,6 +191,8 @@ func TestExitCodeSaysWhetherThePackageIsSound(t *testing.T) {
 		"one that lacks a member":      {pack(t, true, sound[1:]...), 1, "FAILED   attestations/a/attestation.json: it is missing"},
 		"one with a member more":       {pack(t, true, named...), 1, `FAILED   \x1b[2J: the manifest does not list it`},
 		"one with a link":              {pack(t, true, linked...), 1, `FAILED   link\x1b: it is no plain file`},
+		"one with a folder":            {pack(t, true, append([]file{{name: "./attestations/"}}, sound...)...), 0, "agrees with itself"},
+		"one with a folder outside":    {pack(t, true, append([]file{{name: "../etc/cron.d/"}}, sound...)...), 1, "FAILED   ../etc/cron.d/: it is no plain file"},
 		"one that was damaged":         {damaged, 1, "FAILED"},
 		"one that ends too early":      {pack(t, false, sound...)[:1500], 1, "FAILED"},
 		"an archive of something else": {pack(t, true, file{name: "a.txt", content: "x"}), 2, "is no audit package"},

@@ -169,10 +169,12 @@ func (f *facts) refer(document *audit.EnvironmentDocument, origins []evidence.Or
 	document.Trails = []audit.TrailReference{}
 	document.ChildOf = evidence.Fingerprints(document.Fingerprint, origins)[1:]
 	for i := range origins {
-		id := ids[origins[i].TrailKey()]
-		if evaluation := f.evaluations[id]; evaluation == nil {
+		id, fingerprint := ids[origins[i].TrailKey()], origins[i].Fingerprint(document.Fingerprint)
+		// The package of an artifact lacks other artifacts of its trails, of which the running one may be a child too.
+		lacks := f.of.Kind == audit.OfArtifact && fingerprint != f.of.Fingerprint
+		if evaluation := f.evaluations[id]; evaluation == nil || lacks {
 			flows = append(flows, document.Facts.Flows[i])
-		} else if _, ok := evaluation.Flow(origins[i].Slot, origins[i].Fingerprint(document.Fingerprint)); ok {
+		} else if _, ok := evaluation.Flow(origins[i].Slot, fingerprint); ok {
 			document.Trails = append(document.Trails, audit.TrailReference{
 				TrailID: id, ArtifactName: origins[i].Slot, Fingerprint: origins[i].Parent, Position: len(flows) + len(document.Trails),
 				Unapproved: document.Facts.Flows[i].Unapproved,

@@ -68,7 +68,16 @@ func (d *draft) loadProofs(ctx context.Context) error {
 	if p.log, err = logOf(ctx, d.store, d.org); err != nil || p.log.Origin == "" {
 		return err // or nothing was ever logged
 	}
-	if covering.Size == 0 || p.log.Tree.Size < covering.Size {
+	verifiers, err := d.LogKeys.Verifiers(p.log.Origin)
+	if err != nil {
+		return err
+	}
+	// The keys of the package have not signed the checkpoints of a former log, nor those of before the keys were replaced.
+	// Then the last checkpoint is used, which is newer.
+	if _, err := translog.OpenCheckpoint(covering.Note, verifiers...); err != nil {
+		covering.Size, covering.Note = p.log.Signed, p.log.Checkpoint
+	}
+	if covering.Size < last || p.log.Tree.Size < covering.Size {
 		return errNotCovered
 	}
 	p.log.Checkpoint = covering.Note

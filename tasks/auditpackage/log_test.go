@@ -110,6 +110,51 @@ func TestPackageProvesThatItsFactsAreInTheLog(t *testing.T) {
 	}
 }
 
+// TestPackagesAreProvenByTheLogThatContinuesTheirs has facts that only checkpoints of the former log cover at first.
+func TestPackagesAreProvenByTheLogThatContinuesTheirs(t *testing.T) {
+	s := withLog(t)
+	s.deliver()
+	s.sequence()
+	log, err := s.store.Logs.Get(t.Context(), acme.OrgID)
+	s.must(err)
+	_, err = s.store.Logs.Keep(t.Context(), acme.OrgID, &logs.Kept{Size: log.Signed, Note: log.Checkpoint}, "")
+	s.must(err)
+	_, err = s.store.Logs.RecordRestore(t.Context(), "the database was restored")
+	s.must(err)
+	next, err := s.store.Logs.Continue(t.Context(), acme.OrgID)
+	s.must(err)
+	s.sequence()
+	s.proveBy(next.Origin)
+}
+
+// proveBy verifies the package of the trail with the present keys of a log.
+func (s *scene) proveBy(origin string) {
+	s.t.Helper()
+	trusted, err := s.keys.Verifiers(origin)
+	s.must(err)
+	verifier := audit.NewVerifier(attestationtest.Evaluate, audit.DefaultMemory)
+	verifier.Trust(trusted)
+	for _, m := range s.packageOf(s.ofTrail("1")) {
+		s.must(verifier.Add(m.header.Name, int64(len(m.content)), bytes.NewReader(m.content)))
+	}
+	if result := verifier.Finish(); len(result.Findings) > 0 {
+		s.t.Errorf("the findings are %v", result.Findings)
+	}
+}
+
+// TestPackagesAreProvenByTheKeysThatReplacedTheirs has facts that checkpoints of the former key cover.
+func TestPackagesAreProvenByTheKeysThatReplacedTheirs(t *testing.T) {
+	s := withLog(t)
+	s.deliver()
+	s.sequence()
+	s.packageOf(s.ofTrail("1"))
+	s.keys = withLog(t).keys
+	s.start(s.docs, s.engine)
+	s.allow(old)
+	s.sequence()
+	s.proveBy("attestry.example.com/acme")
+}
+
 func TestMembersOfSeveralTrailsAreInOrder(t *testing.T) {
 	s := withLog(t)
 	for _, trail := range []string{"1", "2", "3", "4", "5", "6"} {
