@@ -129,6 +129,9 @@ func TestBundleCanBeVerifiedOffline(t *testing.T) {
 		},
 		"sample.json": func(folder string) error { return replace(folder+"/sample.json", "4711", "4712") },
 		"packages":    func(folder string) error { return cut(folder+"/SHA256SUMS", "packages/build/alone") },
+		"requirements/more.csv: SHA256SUMS does not list it": func(folder string) error {
+			return os.WriteFile(folder+"/requirements/more.csv", []byte("all is met"), 0o644)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := unpack(t, content)

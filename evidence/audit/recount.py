@@ -51,6 +51,13 @@ def checksums():
             continue
         if total.hexdigest() != digest:
             faults.append(f"{name}: it was altered")
+    # Whoever runs this may add files of their own, but not among those of the bundle. File managers add hidden ones.
+    for folder in ("frameworks", "packages", "requirements"):
+        for parent, _, names in os.walk(path(folder)):
+            for name in names:
+                member = os.path.relpath(os.path.join(parent, name), here).replace(os.sep, "/")
+                if member not in listed and not name.startswith("."):
+                    faults.append(f"{member}: SHA256SUMS does not list it")
     return listed
 
 

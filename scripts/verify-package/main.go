@@ -16,6 +16,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"sync/atomic"
@@ -59,9 +60,9 @@ func run(args []string, out, errOut io.Writer, guarded bool) int {
 	defer file.Close()
 	var member atomic.Value
 	member.Store("")
-	end := func() {}
+	collect, end := func() {}, func() {}
 	if guarded {
-		end = guardMemory(o.memory, func() {
+		collect, end = guardMemory(o.memory, func() {
 			fmt.Fprintf(out, "FAILED   %s: to verify the package takes more than %d MiB of memory; --memory allows more\n",
 				printable(member.Load().(string)), o.memory>>20)
 			os.Exit(unsound)
@@ -79,7 +80,10 @@ func run(args []string, out, errOut io.Writer, guarded bool) int {
 		return verifier
 	}
 	b := &bundle{newVerifier: newVerifier, maxDocument: o.memory / 4, counted: population.NewTotals(), drawn: period.NewSample(period.Draw{})}
-	verifier, setMember := newVerifier(), func(name string) { member.Store(name) }
+	verifier, setMember := newVerifier(), func(name string) {
+		member.Store(name)
+		collect()
+	}
 	first := true
 	err = readArchive(io.TeeReader(file, digest), setMember, func(path string, size int64, content io.Reader) error {
 		// A bundle begins with this member, which no package has. Members before it would not be compared.
@@ -146,23 +150,37 @@ const (
 	// the process exits. The rest is a reserve for allocations between two checks.
 	softShare = 0.75
 	hardShare = 0.9
+	// On a busy machine the runtime collects too late. Above collectShare, garbage is therefore collected before the next
+	// member is read, at most once per collectPause.
+	collectShare = 0.82
+	collectPause = 20 * time.Millisecond
 	// guardInterval is the time between two checks of the memory.
 	guardInterval = time.Millisecond
 )
 
 // guardMemory watches the memory of the process until end is called. When it nears the limit, it calls exceeded, which
-// exits. The sizes of documents are bounded, so the process cannot allocate much more between two checks.
-func guardMemory(memory int64, exceeded func()) (end func()) {
+// exits. The sizes of documents are bounded, so the process cannot allocate much more between two checks. To be called
+// between members, collect collects garbage if the runtime is late.
+func guardMemory(memory int64, exceeded func()) (collect, end func()) {
 	runtimeMemory := float64(memory - programSize)
 	debug.SetMemoryLimit(int64(runtimeMemory * softShare))
-	// The memory of the Go runtime, and the part of it that was returned to the system.
-	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
-	_, end = goroutine.Every(context.Background(), guardInterval, func(context.Context) error {
+	inUse := func() float64 {
+		// The memory of the Go runtime, and the part of it that was returned to the system.
+		samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 		metrics.Read(samples)
-		if inUse := samples[0].Value.Uint64() - samples[1].Value.Uint64(); float64(inUse) > runtimeMemory*hardShare {
+		return float64(samples[0].Value.Uint64()-samples[1].Value.Uint64()) / runtimeMemory
+	}
+	_, end = goroutine.Every(context.Background(), guardInterval, func(context.Context) error {
+		if inUse() > hardShare {
 			exceeded()
 		}
 		return nil
 	})
-	return end
+	var collected time.Time
+	return func() {
+		if inUse() > collectShare && time.Since(collected) > collectPause {
+			runtime.GC()
+			collected = time.Now()
+		}
+	}, end
 }
