@@ -3,6 +3,7 @@ package verify
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -32,7 +33,7 @@ func (v *verification) checkDocuments(ctx context.Context, schema *storage.Schem
 	if err := v.findObjects(ctx, objects, found); err != nil {
 		return nil, err
 	}
-	return found, v.findChunks(ctx, chunks, found)
+	return found, v.findDocuments(ctx, "chunks", chunks, found, "the chunk %s of its tree is missing or damaged")
 }
 
 // findObjects looks for objects that documents name.
@@ -52,9 +53,9 @@ func (v *verification) findObjects(ctx context.Context, named map[string][]strin
 	return nil
 }
 
-// findChunks looks for chunks that snapshots and other chunks name.
-func (v *verification) findChunks(ctx context.Context, named map[string][]string, found findings) error {
-	existing, err := fetch(ctx, v, "chunks", slices.Sorted(maps.Keys(named)), func(*struct{}) bool { return true })
+// findDocuments looks for documents of a collection that others name. what says of an id that it is missing.
+func (v *verification) findDocuments(ctx context.Context, collection string, named map[string][]string, found findings, what string) error {
+	existing, err := fetch(ctx, v, collection, slices.Sorted(maps.Keys(named)), func(*struct{}) bool { return true })
 	if err != nil {
 		return err
 	}
@@ -63,7 +64,7 @@ func (v *verification) findChunks(ctx context.Context, named map[string][]string
 			continue
 		}
 		for _, document := range documents {
-			found.add(document, "the chunk "+id+" of its tree is missing or damaged")
+			found.add(document, fmt.Sprintf(what, id))
 		}
 	}
 	return nil

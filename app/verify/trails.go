@@ -216,3 +216,25 @@ func (v *verification) checkAttestations(ctx context.Context, _ *storage.Schema,
 	}
 	return found, err
 }
+
+// checkEvents looks for the attestations and artifacts that events of trails name. It finds those missing that a later
+// one has replaced in trails and slots.
+func (v *verification) checkEvents(ctx context.Context, _ *storage.Schema, records []storage.Record) (findings, error) {
+	found, attested, reported := findings{}, map[string][]string{}, map[string][]string{}
+	for i := range records {
+		event, ok := decode[evidence.TrailEvent](&records[i])
+		if !ok {
+			continue
+		}
+		switch data := event.Data.(type) {
+		case *evidence.AttestationReportData:
+			attested[data.Attestation] = append(attested[data.Attestation], records[i].ID)
+		case *evidence.ArtifactReportData:
+			reported[data.Record] = append(reported[data.Record], records[i].ID)
+		}
+	}
+	if err := v.findDocuments(ctx, "attestations", attested, found, "its attestation %s is missing"); err != nil {
+		return nil, err
+	}
+	return found, v.findDocuments(ctx, "artifacts", reported, found, "its artifact %s is missing")
+}

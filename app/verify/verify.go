@@ -83,6 +83,7 @@ func Run(ctx context.Context, options Options) (Result, error) {
 		check      checker
 	}{
 		{"trails", v.checkTrails}, {"slots", v.checkSlots}, {"artifacts", v.checkArtifacts}, {"attestations", v.checkAttestations},
+		{"trail_events", v.checkEvents},
 	} {
 		if err := v.eachPage(ctx, v.schemas[of.collection], pageSize, of.check); err != nil {
 			return v.result, err

@@ -193,7 +193,7 @@ func TestDamagedAndMissingContentIsFound(t *testing.T) {
 		},
 		"an attestation that its trail names and that is missing": {
 			damage: func(s *stores) { _, ids := s.facts("trail-1"); s.change("attestations", ids["review"], remove) },
-			want:   []string{"its attestation"},
+			want:   []string{"trail_events/", "its attestation"},
 		},
 		"an attestation that its slot names and that differs": {
 			damage: func(s *stores) {
@@ -204,7 +204,16 @@ func TestDamagedAndMissingContentIsFound(t *testing.T) {
 		},
 		"an artifact that its slot names and that is missing": {
 			damage: func(s *stores) { id, _ := s.facts("trail-1"); s.change("artifacts", id, remove) },
-			want:   []string{"its artifact"},
+			want:   []string{"trail_events/", "its artifact"},
+		},
+		"an attestation and an artifact that later ones replaced and that are missing": {
+			damage: func(s *stores) {
+				artifact, ids := s.facts("trail-1")
+				s.must(apptest.RecordTrail(t.Context(), s.store, &s.flow, "trail-1"))
+				s.change("attestations", ids["review"], remove)
+				s.change("artifacts", artifact, remove)
+			},
+			want: []string{"its attestation", "its artifact"},
 		},
 		"a trail that lacks an attestation": {
 			damage: func(s *stores) { s.changeTrail("trail-1", func(trail *evidence.Trail) { trail.Entries = nil }) },
