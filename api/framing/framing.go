@@ -12,9 +12,9 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// fields are the header fields that determine the end and the host of a request.
+// fields are the header fields that determine the end, the host and the sender of a request.
 type fields struct {
-	hosts, lengths, encodings, expectations [][]byte
+	hosts, lengths, encodings, expectations, credentials [][]byte
 }
 
 // Check returns the description of a request's body, or why the request is refused. It parses the headers again,
@@ -78,6 +78,8 @@ func (f *fields) add(name, value []byte) {
 		f.encodings = append(f.encodings, value)
 	case bytes.EqualFold(name, []byte(fasthttp.HeaderExpect)):
 		f.expectations = append(f.expectations, value)
+	case bytes.EqualFold(name, []byte(fasthttp.HeaderAuthorization)):
+		f.credentials = append(f.credentials, value)
 	}
 }
 
@@ -89,6 +91,8 @@ func (f *fields) check(http11 bool) error {
 		return errors.New("the header field Host is repeated")
 	case len(f.hosts) == 1 && !httpguts.ValidHostHeader(string(f.hosts[0])):
 		return errors.New("the header field Host is not a host")
+	case len(f.credentials) > 1: // a proxy may have checked another one
+		return errors.New("the header field Authorization is repeated")
 	case len(f.lengths) > 1:
 		return errors.New("the header field Content-Length is repeated")
 	case len(f.lengths) == 1 && (len(f.lengths[0]) == 0 || len(bytes.Trim(f.lengths[0], "0123456789")) > 0):
