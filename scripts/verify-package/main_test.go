@@ -262,3 +262,11 @@ func TestDigestOfTheFileIsChecked(t *testing.T) {
 		}
 	}
 }
+
+func TestOmittedTrailsArePrinted(t *testing.T) {
+	var out strings.Builder
+	must(t, printResult(&out, &audit.Result{Manifest: &audit.Manifest{Subject: audit.Subject{Kind: audit.OfArtifact}, OmittedTrails: 3}, Log: new(audit.Log)}, &options{}, nil))
+	if want := "\nnote     the artifact's older trails, which the package does not have: 3\n"; !strings.Contains(out.String(), want) {
+		t.Errorf("it prints\n%s", &out)
+	}
+}
