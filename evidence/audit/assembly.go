@@ -213,12 +213,12 @@ func (a *Assembly) Succeed(holder string, fresh Assembled) bool {
 	return true
 }
 
-// Discard records the objects of an unused package as replaced, at a time in Unix seconds.
+// Discard records the objects of an unused package as replaced, at a time in Unix seconds. Equal packages share objects,
+// so an object may have been replaced before.
 func (a *Assembly) Discard(unused *Assembled, at float64) {
 	for _, object := range unused.objects() {
-		if !slices.ContainsFunc(a.Replaced, func(r ReplacedObject) bool { return r.Object == object }) {
-			a.Replaced = append(a.Replaced, ReplacedObject{Object: object, At: at})
-		}
+		a.Replaced = slices.DeleteFunc(a.Replaced, func(r ReplacedObject) bool { return r.Object == object })
+		a.Replaced = append(a.Replaced, ReplacedObject{Object: object, At: at})
 	}
 }
 

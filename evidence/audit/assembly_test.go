@@ -44,6 +44,20 @@ func TestRequestDuringAFailedAttemptRemainsPending(t *testing.T) {
 	}
 }
 
+func TestObjectsOfEqualPackagesAreKeptSinceTheLastOneWasReplaced(t *testing.T) {
+	var a audit.Assembly
+	for request, object := range []string{"equal", "other", "equal", "other"} {
+		at := float64(1000 * (request + 1))
+		a.Ask(object, "acme", at)
+		a.Begin("w", at)
+		a.Succeed("w", audit.Assembled{Request: int64(request + 1), State: object, Archive: audit.Stored{Object: object}, At: at})
+	}
+	a.Forget(2500, nil, 4000)
+	if len(a.Replaced) != 2 || a.Replaced[0] != (audit.ReplacedObject{Object: "other", At: 3000}) || a.Replaced[1] != (audit.ReplacedObject{Object: "equal", At: 4000}) {
+		t.Errorf("replaced %+v", a.Replaced)
+	}
+}
+
 func TestOnlyOneWorkerHasTheLeaseOfAnAssembly(t *testing.T) {
 	var a audit.Assembly
 	a.Ask("s", "acme", 1)
