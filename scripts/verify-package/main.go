@@ -16,18 +16,12 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"runtime"
-	"runtime/debug"
-	"runtime/metrics"
-	"sync/atomic"
-	"time"
 
 	"attestry/app/evaluation"
 	"attestry/app/population"
 	"attestry/evidence/attestation"
 	"attestry/evidence/audit"
 	"attestry/evidence/period"
-	"attestry/goroutine"
 )
 
 // The exit codes.
@@ -58,15 +52,9 @@ func run(args []string, out, errOut io.Writer, guarded bool) int {
 		return unusable
 	}
 	defer file.Close()
-	var member atomic.Value
-	member.Store("")
-	collect, end := func() {}, func() {}
+	setMember, end := func(string) {}, func() {}
 	if guarded {
-		collect, end = guardMemory(o.memory, func() {
-			fmt.Fprintf(out, "FAILED   %s: to verify the package takes more than %d MiB of memory; --memory allows more\n",
-				printable(member.Load().(string)), o.memory>>20)
-			os.Exit(unsound)
-		})
+		setMember, end = watchMemory(&o, out)
 	}
 	digest := sha256.New()
 	// Rules in the package may be hostile, so child processes with limits evaluate them.
@@ -80,11 +68,7 @@ func run(args []string, out, errOut io.Writer, guarded bool) int {
 		return verifier
 	}
 	b := &bundle{newVerifier: newVerifier, maxDocument: o.memory / 4, counted: population.NewTotals(), drawn: period.NewSample(period.Draw{})}
-	verifier, setMember := newVerifier(), func(name string) {
-		member.Store(name)
-		collect()
-	}
-	first := true
+	verifier, first := newVerifier(), true
 	err = readArchive(io.TeeReader(file, digest), setMember, func(path string, size int64, content io.Reader) error {
 		// A bundle begins with this member, which no package has. Members before it would not be compared.
 		isBundle := len(b.members) > 0 || first && path == audit.PeriodPath
@@ -114,11 +98,11 @@ func run(args []string, out, errOut io.Writer, guarded bool) int {
 		fmt.Fprintf(out, "FAILED   %s\n", printable(err.Error()))
 		return unsound
 	}
-	if len(b.members) > 0 && o.log != "" {
+	switch isBundle := len(b.members) > 0; {
+	case isBundle && o.log != "":
 		fmt.Fprintln(errOut, "--log is for packages: unpack the bundle, and compare each of its packages with the log")
 		return unusable
-	}
-	if len(b.members) > 0 {
+	case isBundle:
 		return b.print(out, &o)
 	}
 	compared, err := compareLog(context.Background(), &o, &result)
@@ -141,46 +125,4 @@ func compareDigest(file io.Reader, digest hash.Hash, want string) error {
 		return fmt.Errorf("the file is another one: its SHA-256 is %s, not %s", got, want)
 	}
 	return nil
-}
-
-const (
-	// programSize is the memory of the process outside the Go runtime, in bytes.
-	programSize = 14 << 20
-	// softShare of the memory of the Go runtime is its soft limit, where it collects garbage continuously. At hardShare
-	// the process exits. The rest is a reserve for allocations between two checks.
-	softShare = 0.75
-	hardShare = 0.9
-	// On a busy machine the runtime collects too late. Above collectShare, garbage is therefore collected before the next
-	// member is read, at most once per collectPause.
-	collectShare = 0.82
-	collectPause = 20 * time.Millisecond
-	// guardInterval is the time between two checks of the memory.
-	guardInterval = time.Millisecond
-)
-
-// guardMemory watches the memory of the process until end is called. When it nears the limit, it calls exceeded, which
-// exits. The sizes of documents are bounded, so the process cannot allocate much more between two checks. To be called
-// between members, collect collects garbage if the runtime is late.
-func guardMemory(memory int64, exceeded func()) (collect, end func()) {
-	runtimeMemory := float64(memory - programSize)
-	debug.SetMemoryLimit(int64(runtimeMemory * softShare))
-	inUse := func() float64 {
-		// The memory of the Go runtime, and the part of it that was returned to the system.
-		samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
-		metrics.Read(samples)
-		return float64(samples[0].Value.Uint64()-samples[1].Value.Uint64()) / runtimeMemory
-	}
-	_, end = goroutine.Every(context.Background(), guardInterval, func(context.Context) error {
-		if inUse() > hardShare {
-			exceeded()
-		}
-		return nil
-	})
-	var collected time.Time
-	return func() {
-		if inUse() > collectShare && time.Since(collected) > collectPause {
-			runtime.GC()
-			collected = time.Now()
-		}
-	}, end
 }
