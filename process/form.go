@@ -11,7 +11,7 @@ import (
 
 // form is the version of the document format. A change increments it if older versions of the program must not use its
 // documents. docs/operations.md says what each version migrates.
-const form = 1
+const form = 2
 
 const formID = "documents"
 

@@ -91,6 +91,10 @@ func TestProcessRefusesDatabasesOfNewerVersions(t *testing.T) {
 		}
 		return before
 	}
+	const form010 = 1 // version 0.1.0 starts on databases of this form, but ignores that permissions end
+	if form <= form010 {
+		t.Errorf("version 0.1.0 starts on a database of form %d", form)
+	}
 	current := documentForm{ID: formID, Form: form, Program: buildinfo.Read().Version}
 	if got := store(documentForm{ID: formID, Form: form - 1, Program: "0.0.9"}); got != current {
 		t.Errorf("a new database is of %+v", got)

@@ -310,3 +310,24 @@ func TestLogicalSnapshotsSayWhatChangedAVerdict(t *testing.T) {
 		}
 	}
 }
+
+// TestStartsInAnotherMemberAreNoWorkOfTheAllowList has an artifact that one member permits, and that begins to run in
+// another one, which does not.
+func TestStartsInAnotherMemberAreNoWorkOfTheAllowList(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.storePolicy("prov", "provenance: {required: true}")
+	for _, name := range []string{"strict", "lenient"} {
+		s.createEnvironment(name, evidence.Docker)
+		s.attach(name, "prov")
+	}
+	s.allowArtifact("lenient", "web", "an exception")
+	s.createLogical("all", "strict", "lenient")
+	for _, name := range []string{"lenient", "strict"} {
+		s.report(http.StatusCreated, name, "docker", renamed("web:1", evidence.HashAPIKey("web")))
+	}
+	got := s.getSnapshot("all", "-1").Artifacts[0]["annotation"]
+	if lookup(t, got, "type") != string(snapshot.BecameNonCompliant) || lookup(t, got, "by") != string(snapshot.ByEvidence) {
+		t.Errorf("the artifact has the annotation %s", asJSON(got))
+	}
+}

@@ -1,7 +1,6 @@
 package snapshots
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -122,10 +121,24 @@ func (h *handlers) setCauses(ctx context.Context, loaded *loadedSnapshot, parts 
 	known := storage.ByKey(changes, func(change *snapshot.Change) string { return change.Fingerprint })
 	for i := range loaded.Changes {
 		if change := &loaded.Changes[i]; changed(*change) {
-			change.By = cmp.Or(known[change.Fingerprint].By, change.By)
+			change.By = causeIn(known, change)
 		}
 	}
 	return err
+}
+
+// causeIn returns what changed the verdict on an artifact of a logical snapshot, by the changes of the member's snapshot.
+// If the artifact began or ceased to run in the member, neither the allow list nor policies changed it. Otherwise it is
+// what the member's snapshot says, "" if an earlier version made that.
+func causeIn(member map[string]snapshot.Change, change *snapshot.Change) snapshot.Changer {
+	one, ok := member[change.Fingerprint]
+	switch {
+	case !ok:
+		return change.By
+	case one.Type.Started() || one.Type == snapshot.Exited:
+		return snapshot.ByEvidence
+	}
+	return one.By
 }
 
 // unionOf returns the artifacts of each of several snapshots of a logical environment, and the snapshots of its members.

@@ -9,6 +9,7 @@ import (
 	"attestry/app/states"
 	"attestry/evidence"
 	"attestry/evidence/attestation"
+	"attestry/evidence/independent"
 	"attestry/evidence/period"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
@@ -118,12 +119,15 @@ func (f *artifactFacts) add(a *evidence.Attestation) {
 	}
 }
 
+// oneApproval is the rule by which a change counts as approved (docs/semantics.md 26.3).
+var oneApproval = &independent.ApprovalRule{Approvers: 1}
+
 // add adds the facts about its artifact to a row.
 func (r *Row) add(f *artifactFacts) {
 	approval, entry := period.ApprovalOf(f.author, f.entries, r.DeployedAt)
 	r.Flow, r.Approval, r.entries, r.incidents = f.flow, approval, f.entries, f.incidents
 	r.Author = cmp.Or(r.Author, f.author)
 	if entry != nil {
-		r.ApprovalLack, r.Approvers = entry.Unapproved, append(r.Approvers, f.approvers[entry.ID]...)
+		r.ApprovalLack, r.Approvers = oneApproval.Lack(entry), append(r.Approvers, f.approvers[entry.ID]...)
 	}
 }

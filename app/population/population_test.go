@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"attestry/evidence"
 	"attestry/evidence/framework"
 	"attestry/evidence/period"
 	"attestry/evidence/snapshot"
@@ -35,6 +36,19 @@ func TestVerdictFollowsFromTheStart(t *testing.T) {
 	} {
 		if row := newRow(&snapshot.Deployment{Start: start}); row.Verdict != want || row.Approval != period.NoProvenance {
 			t.Errorf("%+v is shown as %s, %s", start, row.Verdict, row.Approval)
+		}
+	}
+}
+
+func TestRowsSayWhatTheApprovalLacks(t *testing.T) {
+	for want, entry := range map[string]evidence.Entry{
+		"": {Approvers: 1}, "ada has no approval": {Unapproved: "ada has no approval"},
+		"it was recorded before approvals were looked at": {}, // as an earlier version did
+	} {
+		entry.Type = evidence.TypePullRequest
+		var row Row
+		if row.add(&artifactFacts{entries: []evidence.Entry{entry}}); row.ApprovalLack != want {
+			t.Errorf("%s lacks %q, want %q", row.Approval, row.ApprovalLack, want)
 		}
 	}
 }

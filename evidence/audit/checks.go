@@ -40,6 +40,10 @@ func (v *Verifier) Finish() Result {
 			check()
 		}
 	}
+	// A manifest that cannot be read lists no member. If it is of a later version, other members may have another form too.
+	if v.manifest != nil && v.manifest.SchemaVersion != SchemaVersion {
+		v.findings, v.omitted = slices.DeleteFunc(v.findings, func(f Finding) bool { return f.Member != ManifestPath }), 0
+	}
 	slices.SortFunc(v.findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.Member, b.Member), cmp.Compare(a.Reason, b.Reason))
 	})

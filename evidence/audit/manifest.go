@@ -82,7 +82,7 @@ func ParseManifest(content []byte) (Manifest, error) {
 		return Manifest{}, err
 	}
 	if m.SchemaVersion != SchemaVersion {
-		return Manifest{}, fmt.Errorf("its schema version %d is not known", m.SchemaVersion)
+		return Manifest{}, fmt.Errorf("its schema version %d is not known: take verify-package of the version that made the package, or a later one", m.SchemaVersion)
 	}
 	if again, err := m.Encode(); err != nil || !bytes.Equal(again, content) {
 		return Manifest{}, errors.New("it does not match its own digest")

@@ -178,6 +178,9 @@ func TestExitCodeSaysWhetherThePackageIsSound(t *testing.T) {
 	altered := append([]file{{name: sound[0].name, content: sound[0].content + " "}}, sound[1:]...)
 	named := append(slices.Clone(sound), file{name: "\x1b[2J", content: "x"})
 	linked := append(slices.Clone(sound), file{name: "link\x1b", link: true})
+	later := slices.Clone(sound)
+	last := &later[len(later)-1]
+	last.content = strings.Replace(last.content, fmt.Sprintf(`"schema_version": %d`, audit.SchemaVersion), `"schema_version": 99`, 1)
 	damaged := bytes.Clone(pack(t, true, sound...))
 	damaged[len(damaged)-12] ^= 1
 	for name, c := range map[string]struct {
@@ -190,6 +193,7 @@ func TestExitCodeSaysWhetherThePackageIsSound(t *testing.T) {
 		"one that was altered":         {pack(t, true, altered...), 1, "FAILED   attestations/a/attestation.json: it was altered"},
 		"one that lacks a member":      {pack(t, true, sound[1:]...), 1, "FAILED   attestations/a/attestation.json: it is missing"},
 		"one with a member more":       {pack(t, true, named...), 1, `FAILED   \x1b[2J: the manifest does not list it`},
+		"one of a later version":       {pack(t, true, later...), 1, "recorded what is in it\nFAILED   manifest.json: its schema version 99 is not known"},
 		"one with a link":              {pack(t, true, linked...), 1, `FAILED   link\x1b: it is no plain file`},
 		"one with a folder":            {pack(t, true, append([]file{{name: "./attestations/"}}, sound...)...), 0, "agrees with itself"},
 		"one with a folder outside":    {pack(t, true, append([]file{{name: "../etc/cron.d/"}}, sound...)...), 1, "FAILED   ../etc/cron.d/: it is no plain file"},
