@@ -230,8 +230,8 @@ const MaxPrefixMatches = 50
 var ErrAmbiguous = errors.New("too many values begin with this")
 
 // FindByPrefix returns the index entries whose field, the one after the query's equalities, begins with hex digits.
-// Values descend, and the entries of one value are newest first. Entries of a value that continue on the next page are
-// left out, so each value takes at most one command. More than MaxPrefixMatches values are ErrAmbiguous.
+// Values descend, and the entries of one value are newest first. Of a value with more than MaxMany entries, the newest
+// are returned, so each value takes at most two commands. More than MaxPrefixMatches values are ErrAmbiguous.
 func FindByPrefix[T any](ctx context.Context, collection Collection[T], query Query, field, digits string) ([]Record, error) {
 	query.From, query.To = &Bound{Value: digits}, &Bound{Value: digits + "g", Exclusive: true}
 	query.Descending, query.Limit = true, MaxMany
@@ -251,7 +251,12 @@ func FindByPrefix[T any](ctx context.Context, collection Collection[T], query Qu
 		case len(entries) < query.Limit:
 			query.After = next
 		default:
-			query.To, query.After = &Bound{Value: values[0], Exclusive: true}, ""
+			// Entries of the last value may continue on the next page. They are read again, unless they fill this one.
+			alone := len(values) == 1
+			if !alone {
+				found = slices.DeleteFunc(found, func(entry Record) bool { return entry.Text(field) == values[0] })
+			}
+			query.To, query.After = &Bound{Value: values[0], Exclusive: alone}, ""
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -43,33 +44,41 @@ var (
 )
 
 // check validates the pull requests. One with a title, a creation time or a head is V2, any other V1 (docs/semantics.md
-// 6.3). Numbers and booleans that were sent as texts are converted in place.
+// 6.3). What the validator changes is changed in place: it converts numbers and booleans that were sent as texts, and drops
+// members whose names differ from known ones only by case, which would be decoded in place of those.
 func (p FoundPullRequests) check() validation.Findings {
 	found := validation.Findings{}
 	for i, raw := range p {
-		var sent any
-		exact := json.NewDecoder(bytes.NewReader(raw))
-		exact.UseNumber()
-		_ = exact.Decode(&sent) // the body's schema accepts only objects
-		members, _ := sent.(map[string]any)
-		version, schema, typed := "FoundPullRequestV2", sentV2, any(new(attestation.FoundPullRequestV2))
+		members := membersOf(raw)
+		version, schema, unset := "FoundPullRequestV2", sentV2, map[string]any{}
 		if !isSet(members["title"]) && !isSet(members["created_at"]) && !isSet(members["head_ref"]) {
-			version, schema, typed = "FoundPullRequestV1", sentV1, new(sentPullRequestV1)
+			version, schema = "FoundPullRequestV1", sentV1
 			for _, name := range onlyV2 {
-				if !isSet(members[name]) {
+				if value, sent := members[name]; sent && !isSet(value) {
+					unset[name] = value
 					delete(members, name)
 				}
 			}
 		}
 		if commits, sent := members["commits"]; sent && commits == nil {
-			members["commits"] = []any{} // a client sends null for an empty list
+			unset["commits"], members["commits"] = nil, []any{} // a client sends null for an empty list
 		}
-		converted := sentValidator.Check(schema, members, fmt.Sprintf("pull_requests[%d].%s", i, version), found)
-		if json.Unmarshal(raw, typed) != nil {
-			p[i], _ = json.Marshal(converted) // it fails only if found has a finding about it
+		sentValidator.Check(schema, members, fmt.Sprintf("pull_requests[%d].%s", i, version), found)
+		maps.Copy(members, unset)
+		sent, _ := json.Marshal(membersOf(raw))
+		if checked, _ := json.Marshal(members); !bytes.Equal(checked, sent) { // both were decoded from JSON
+			p[i] = checked
 		}
 	}
 	return found
+}
+
+// membersOf decodes an object with exact numbers. The body's schema accepts only objects.
+func membersOf(raw json.RawMessage) (members map[string]any) {
+	exact := json.NewDecoder(bytes.NewReader(raw))
+	exact.UseNumber()
+	_ = exact.Decode(&members)
+	return members
 }
 
 // isSet returns false for null and for the zero values that clients send instead.

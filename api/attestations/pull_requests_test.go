@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"attestry/api/validation"
+	"attestry/evidence/attestation"
 )
 
 const sha = `"merge_commit":"0123456789abcdef0123456789abcdef01234567"`
@@ -80,5 +81,20 @@ func TestNumbersOfPullRequestsMayBeSentAsTexts(t *testing.T) {
 	}
 	if string(requests[1]) != sent {
 		t.Errorf("what was sent as it is to be becomes %s", requests[1])
+	}
+}
+
+// encoding/json reads a long s as an s, so the second name would be read as the author of the commit.
+func TestMembersOfPullRequestsThatDifferByCaseAreDropped(t *testing.T) {
+	for _, other := range []string{"Author_Username", "author_u\u017fername"} {
+		requests := FoundPullRequests{json.RawMessage(`{"url":"u","state":"s","author":"a","title":"t","created_at":1,"head_ref":"h",` +
+			`"commits":[{"sha1":"s","author_username":"ada","` + other + `":"eve","more":1}]}`)}
+		if found := requests.check(); len(found) > 0 {
+			t.Errorf("it finds %v", found)
+		}
+		var read attestation.FoundPullRequestV2
+		if err := json.Unmarshal(requests[0], &read); err != nil || *read.Commits[0].AuthorUsername != "ada" {
+			t.Errorf("%s: %s becomes %+v, %v", other, requests[0], read, err)
+		}
 	}
 }

@@ -30,7 +30,7 @@ func (h *handlers) buildQuery(ctx context.Context, in *BuildFilter, span resourc
 		query.Repos = []string{in.RepoInnerID}
 		_, err = h.LoadRepoByID(ctx, in.RepoInnerID)
 	case in.RepoID != "":
-		query.Repos, err = h.reposAtProvider(ctx, in.RepoID)
+		query.Repos, err = h.reposAtProvider(ctx, in.RepoID, in.Provider)
 	case in.RepoName != "":
 		var repo evidence.Repo
 		repo, err = h.LoadRepo(ctx, in.RepoName, in.Provider)
@@ -39,13 +39,16 @@ func (h *handlers) buildQuery(ctx context.Context, in *BuildFilter, span resourc
 	return query, err
 }
 
-// reposAtProvider returns the internal ids of repositories with an id at their provider; each provider may have one.
-func (h *handlers) reposAtProvider(ctx context.Context, id string) ([]string, error) {
+// reposAtProvider returns the internal ids of repositories with an id at their provider. Each provider may have one; a
+// provider selects its own.
+func (h *handlers) reposAtProvider(ctx context.Context, id, provider string) ([]string, error) {
 	repos, err := h.Repos.List(ctx, server.Access(ctx).OrgID)
 	if err != nil {
 		return nil, err
 	}
-	repos = slices.DeleteFunc(repos, func(r evidence.Repo) bool { return r.ExternalID != id })
+	repos = slices.DeleteFunc(repos, func(r evidence.Repo) bool {
+		return r.ExternalID != id || provider != "" && r.Provider != provider
+	})
 	if len(repos) == 0 {
 		return nil, resource.RepoNotFound(id)
 	}

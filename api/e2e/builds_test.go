@@ -90,6 +90,7 @@ func TestBuildsAreFilteredAndPaged(t *testing.T) {
 		"?repo_name=acme/web":              "web-2 web-1",
 		"?repo_id=1":                       "lab-1 web-2 web-1",
 		"?repo_id=2":                       "db-1",
+		"?repo_id=1&provider=gitlab":       "lab-1",
 		"?repo_inner_id=" + internal:       "db-1",
 		"?repo_id=2&repo_name=acme/web":    "db-1",
 		"?repo_inner_id=" + internal + "&repo_id=1&repo_name=x": "db-1",

@@ -140,6 +140,32 @@ func TestRestartAndRollForwardAreNotRollbacks(t *testing.T) {
 	v.wantPage(http.StatusOK, "/"+s.org+"/deployments", "1 of 5 (20 %)")
 }
 
+// Which of two artifacts that began together is listed first depends only on their fingerprints.
+func TestArtifactsThatWereStoppedTogetherAreRestarted(t *testing.T) {
+	t.Parallel()
+	for _, names := range [][2]string{{"web-1", "web-2"}, {"web-2", "web-1"}} {
+		s := start(t, options{})
+		s.createEnvironment("prod", evidence.Server)
+		for _, name := range names {
+			s.reportBuild(s.org, "web-ci", "web", name, "acme/web", "1")
+		}
+		reports := [][]string{{names[0]}, names[:], nil, names[:], nil, names[:], names[1:], names[:1]}
+		for _, running := range reports {
+			s.reportServer("prod", running...)
+		}
+		var rollbacks []string
+		for _, deployment := range lookup(t, s.read("/deployments/"+s.org), "deployments").([]any) {
+			if lookup(t, deployment, "is_rollback") == true {
+				rollbacks = append(rollbacks, fmt.Sprint(lookup(t, deployment, "artifact_name"), "#", lookup(t, deployment, "snapshot_index")))
+			}
+		}
+		// In snapshot 4, the first one seems to replace the other, which began to run later than it.
+		if want := []string{"/opt/" + names[0] + "#8", "/opt/" + names[0] + "#4"}; !slices.Equal(rollbacks, want) {
+			t.Errorf("%v: rollbacks are %v, want %v", names, rollbacks, want)
+		}
+	}
+}
+
 func TestDeploymentShowsProvenance(t *testing.T) {
 	t.Parallel()
 	s := share(t)

@@ -241,3 +241,15 @@ func TestChildStartsNoChildren(t *testing.T) {
 		t.Error("a program that does not call ServeChild would start itself again and again")
 	}
 }
+
+// Garbage collection varies, so a service may accept once what it refuses at another time.
+func TestVerifierEvaluatesWhatIsCloseToTheLimits(t *testing.T) {
+	e := NewVerifier(slog.New(slog.DiscardHandler))
+	t.Cleanup(e.Close)
+	definition := attestation.Definition{Rules: []string{"[range(2500000)] | length == 2500000"}}
+	_, err := newEvaluator(t, productionLimits).Evaluate(t.Context(), "org", definition, json.RawMessage("{}"))
+	wantFinding(t, err, "attestation_data", overLimitsText)
+	if verdict, err := e.Evaluate(t.Context(), "org", definition, json.RawMessage("{}")); err != nil {
+		t.Errorf("the verdict is %+v, %v", verdict, err)
+	}
+}

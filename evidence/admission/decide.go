@@ -52,10 +52,10 @@ type Decision struct {
 // Allowed reports whether the workload may run.
 func (d *Decision) Allowed() bool { return d.Outcome != Denied }
 
-// Judged reports whether a workload has to be evaluated.
+// Judged reports whether a workload has to be evaluated. An unknown namespace is never exempt: Gatekeeper sends none.
 func Judged(settings *evidence.AdmissionSettings, workload *Workload) bool {
-	return settings.Mode != evidence.AdmissionOff && len(workload.Images) > 0 &&
-		!slices.Contains(settings.ExemptNamespaces, workload.Namespace)
+	exempt := workload.Namespace != "" && slices.Contains(settings.ExemptNamespaces, workload.Namespace)
+	return settings.Mode != evidence.AdmissionOff && len(workload.Images) > 0 && !exempt
 }
 
 // Decide decides on a workload by the findings on its images.

@@ -88,6 +88,10 @@ func TestExemptWorkloadsAreNotJudged(t *testing.T) {
 	if !Judged(&settings, workload) || Judged(&settings, NewWorkload("Pod", "kube-system", nil, "web:1")) || Judged(&settings, NewWorkload("Pod", "shop", nil)) {
 		t.Error("what is judged is wrong")
 	}
+	settings.ExemptNamespaces = []string{""}
+	if !Judged(&settings, NewWorkload("Pod", "", nil, "web:1")) {
+		t.Error("a workload of an unknown namespace is exempt")
+	}
 }
 
 func TestRunningImagesAreNotJudgedAgain(t *testing.T) {

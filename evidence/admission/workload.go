@@ -130,8 +130,8 @@ type Image struct {
 	Fingerprint string
 }
 
-// imagePattern is the grammar of references: a host with a port, a path, a tag, and a digest.
-var imagePattern = regexp.MustCompile(`^(?:[a-zA-Z0-9][a-zA-Z0-9.-]*(?::[0-9]+)?/)?` +
+// imagePattern is the grammar of references: a host, which may be an IPv6 address, with a port, a path, a tag, and a digest.
+var imagePattern = regexp.MustCompile(`^(?:(?:[a-zA-Z0-9][a-zA-Z0-9.-]*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?/)?` +
 	`[a-z0-9]+(?:[._-]+[a-z0-9]+)*(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*` +
 	`(?::\w[\w.-]{0,127})?(?:@sha256:([a-f0-9]{64}))?$`)
 

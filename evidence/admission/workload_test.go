@@ -90,6 +90,8 @@ func TestParseImage(t *testing.T) {
 		"nginx@sha256:" + digest:   {Fingerprint: digest},
 		"localhost:5000/a/b:1.4.2": {},
 		"Registry.example.com/team_a/web--x:v1@sha256:" + digest: {Fingerprint: digest},
+		"[fd00::1]:5000/web@sha256:" + digest:                    {Fingerprint: digest},
+		"[2001:DB8::1]/team/web:1":                               {},
 	} {
 		want.Reference = reference
 		if got, ok := ParseImage(reference); !ok || got != want {
@@ -98,7 +100,7 @@ func TestParseImage(t *testing.T) {
 	}
 	for _, reference := range []string{
 		"", " nginx", "nginx:", "a//b", "web@sha256:" + digest[1:], "web@sha512:" + digest + digest, "nginx\n", "Web:1", "web:" + strings.Repeat("t", 129),
-		strings.Repeat("a", 1025), "web@sha256:" + strings.ToUpper(digest),
+		strings.Repeat("a", 1025), "web@sha256:" + strings.ToUpper(digest), "[fd00::1]", "[]/web:1", "[registry]/web:1",
 	} {
 		if got, ok := ParseImage(reference); ok {
 			t.Errorf("%q is %+v", reference, got)

@@ -7,6 +7,13 @@ type Decision struct {
 	IsCompliant bool `json:"is_compliant"`
 }
 
+// UnmarshalJSON decodes what ReadDecision accepts, so that every evaluation has the verdict that was recorded. Without
+// it, a member whose name differs only by case, as that of a long s does, would be read as is_compliant.
+func (d *Decision) UnmarshalJSON(data []byte) (err error) {
+	*d, err = ReadDecision(data)
+	return err
+}
+
 // Compliant returns the verdict that was reported.
 func (d *Decision) Compliant() bool { return d.IsCompliant }
 

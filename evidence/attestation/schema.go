@@ -37,6 +37,8 @@ func (refusedLoader) Load(url string) (any, error) {
 type Schema struct {
 	root *jsonschema.Schema
 	work *work
+	// patterns has the regular expressions of the schema, and later those of the payload, which the format regex compiles.
+	patterns *pattern.Set
 }
 
 // CompileSchema compiles a schema for the evaluation of payloads. A schema that may loop is an Invalid error, since a
@@ -93,7 +95,7 @@ func compileSchema(source json.RawMessage) (schema *Schema, err error) {
 	if err != nil {
 		return nil, errors.New(schemaFault(err, document))
 	}
-	return &Schema{root, work}, nil
+	return &Schema{root, work, patterns}, nil
 }
 
 // unicodeEscape matches the escapes of ECMA-262 that name a character by four digits, but not those of surrogates. It
@@ -163,6 +165,8 @@ func schemaFault(err error, document any) string {
 // validate returns an Invalid error with all violations, or ErrTooMuchWork.
 func validate(schema *Schema, payload any) (err error) {
 	schema.work.left = schema.work.most
+	// Schemas are cached, so the expressions of earlier payloads would count, too.
+	*schema.patterns = *pattern.NewSet(maxPatterns, maxPatterns)
 	defer func() {
 		switch fault := recover(); fault {
 		case nil:
@@ -173,7 +177,11 @@ func validate(schema *Schema, payload any) (err error) {
 		}
 	}()
 	var invalid *jsonschema.ValidationError
-	if err := schema.root.Validate(payload); !errors.As(err, &invalid) {
+	err = schema.root.Validate(payload)
+	if schema.patterns.Full() {
+		return ErrTooMuchWork
+	}
+	if !errors.As(err, &invalid) {
 		return err
 	}
 	found := map[string]string{}

@@ -2,6 +2,8 @@ package attestation
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -110,6 +112,30 @@ func TestNumbersThatCannotBeHandledAreRefused(t *testing.T) {
 	for _, number := range []string{"1e308", "-0", "0e5", "1e-300", strings.Repeat("9", 200), "0.1"} {
 		if _, err := Evaluate(definition, json.RawMessage(`[`+number+`]`)); err != nil {
 			t.Errorf("%s: %v", number, err)
+		}
+	}
+}
+
+// The format regex compiles texts of payloads. A child process caches the schema for payloads of all organizations.
+func TestRegexesOfEarlierPayloadsDoNotCount(t *testing.T) {
+	schema, err := CompileSchema(json.RawMessage(`{"items":{"format":"regex"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	payload := func(name string, count int) json.RawMessage {
+		texts := make([]string, count)
+		for i := range texts {
+			texts[i] = fmt.Sprintf("x{100}%s%d", name, i)
+		}
+		encoded, _ := json.Marshal(texts)
+		return encoded
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		if _, err := EvaluateBy(schema, nil, payload(name, 1000)); err != nil {
+			t.Errorf("payload %s: %.200v", name, err)
+		}
+		if _, err := EvaluateBy(schema, nil, payload(name, 2000)); !errors.Is(err, ErrTooMuchWork) {
+			t.Errorf("large payload %s: %.200v", name, err)
 		}
 	}
 }

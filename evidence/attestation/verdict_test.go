@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"reflect"
 	"testing"
+
+	"attestry/evidence"
 )
 
 func TestVerdictsOfBuiltInTypes(t *testing.T) {
@@ -85,6 +87,23 @@ func TestCommitOfARequestIsKeptWhole(t *testing.T) {
 	for i := range kept.NumField() {
 		if kept.Field(i).IsZero() {
 			t.Errorf("%s is lost", kept.Type().Field(i).Name)
+		}
+	}
+}
+
+func TestVerdictOfADecisionIsTheOneThatWasRecorded(t *testing.T) {
+	decision, _ := TypeOf(evidence.TypeDecision)
+	for _, data := range []string{
+		`{"is_compliant":false}`, `{"is_compliant":true}`, `{"Is_Compliant":true,"is_compliant":false}`,
+		`{"is_compliant":false,"i\u017f_compliant":true}`, `{"is_compliant":true,"IS_COMPLIANT":"x"}`,
+	} {
+		recorded, err := ReadDecision(json.RawMessage(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := decision.IsCompliant(map[string]json.RawMessage{DataMember: json.RawMessage(data)})
+		if err != nil || again != recorded.IsCompliant {
+			t.Errorf("%s was recorded as %t, and evaluated again it is %t, %v", data, recorded.IsCompliant, again, err)
 		}
 	}
 }

@@ -52,6 +52,8 @@ type Predecessor struct {
 	// Again is true if the successor had already run after this artifact: it was restarted and replaced nothing. Snapshots
 	// of earlier versions do not have it.
 	Again bool `json:"again,omitempty"`
+	// Together is true if the successor last began to run with the same snapshot as this artifact.
+	Together bool `json:"-"`
 }
 
 // Update sets the current name and origin of a predecessor that is still running.

@@ -58,7 +58,7 @@ func run(args []string, out, errOut io.Writer, guarded bool) int {
 	}
 	digest := sha256.New()
 	// Rules in the package may be hostile, so child processes with limits evaluate them.
-	evaluator := evaluation.New(slog.New(slog.DiscardHandler))
+	evaluator := evaluation.NewVerifier(slog.New(slog.DiscardHandler))
 	defer evaluator.Close()
 	newVerifier := func() *audit.Verifier {
 		verifier := audit.NewVerifier(func(definition attestation.Definition, payload json.RawMessage) (attestation.Verdict, error) {

@@ -62,10 +62,10 @@ func (s *Successions) Predecessors(ctx context.Context, environment string, quer
 		waiting[key] = append(waiting[key], query)
 	}
 	found := map[PredecessorQuery]snapshot.Predecessor{}
-	again := map[PredecessorQuery]bool{}
+	own := map[PredecessorQuery]int64{}
 	keys := slices.Sorted(maps.Keys(waiting))
 	for some := range slices.Chunk(keys, storage.MaxMany) {
-		if err := s.find(ctx, some, waiting, found, again); err != nil {
+		if err := s.find(ctx, some, waiting, found, own); err != nil {
 			return nil, err
 		}
 	}
@@ -73,7 +73,7 @@ func (s *Successions) Predecessors(ctx context.Context, environment string, quer
 }
 
 // find reads the successions of lineages backwards. It stops for lineages without a waiting query.
-func (s *Successions) find(ctx context.Context, keys []string, waiting map[string][]PredecessorQuery, found map[PredecessorQuery]snapshot.Predecessor, again map[PredecessorQuery]bool) error {
+func (s *Successions) find(ctx context.Context, keys []string, waiting map[string][]PredecessorQuery, found map[PredecessorQuery]snapshot.Predecessor, own map[PredecessorQuery]int64) error {
 	query := storage.Query{Index: "lineage", Descending: true, Limit: storage.MaxMany}
 	for len(keys) > 0 {
 		query.Equal = []any{storage.OneOrSet(keys)}
@@ -84,7 +84,7 @@ func (s *Successions) find(ctx context.Context, keys []string, waiting map[strin
 		for i := range page {
 			key := lineageKey(page[i].Environment, page[i].Lineage())
 			waiting[key] = slices.DeleteFunc(waiting[key], func(query PredecessorQuery) bool {
-				return query.accept(&page[i].Artifact, found, again)
+				return query.accept(&page[i].Artifact, found, own)
 			})
 		}
 		if next == "" {
@@ -96,20 +96,25 @@ func (s *Successions) find(ctx context.Context, keys []string, waiting map[strin
 	return nil
 }
 
-// accept adds the artifact to found if it is the query's predecessor, and then returns true. If it is an earlier run of
-// the query's artifact, it adds the query to again.
-func (q PredecessorQuery) accept(artifact *snapshot.Predecessor, found map[PredecessorQuery]snapshot.Predecessor, again map[PredecessorQuery]bool) bool {
-	if artifact.Since >= q.Since {
+// accept adds the artifact to found if it is the query's predecessor. If it is an earlier run of the query's artifact, it
+// adds the snapshot of the last one to own. It returns true once all that began with the predecessor has been read.
+func (q PredecessorQuery) accept(artifact *snapshot.Predecessor, found map[PredecessorQuery]snapshot.Predecessor, own map[PredecessorQuery]int64) bool {
+	predecessor, known := found[q]
+	switch {
+	case artifact.Since >= q.Since:
 		return false
+	case known && artifact.Since < predecessor.Since:
+		return true
+	case artifact.Fingerprint == q.Fingerprint:
+		own[q] = max(own[q], artifact.Since)
+	case !known:
+		predecessor, known = *artifact, true
 	}
-	if artifact.Fingerprint == q.Fingerprint {
-		again[q] = true
-		return false
+	if known {
+		predecessor.Again, predecessor.Together = own[q] > predecessor.Since, own[q] == predecessor.Since
+		found[q] = predecessor
 	}
-	predecessor := *artifact
-	predecessor.Again = again[q]
-	found[q] = predecessor
-	return true
+	return false
 }
 
 // Unapproved returns the earlier trails that artifacts brought to an environment unapproved: one command per MaxMany.

@@ -149,6 +149,23 @@ func TestSearchFindsFingerprintsAndCommits(t *testing.T) {
 	}
 }
 
+// An artifact with many reports must not hide the flows of another one whose fingerprint begins with the same digits.
+func TestSearchFindsAllFlowsBesideAnArtifactWithManyReports(t *testing.T) {
+	store, _, _ := apptest.NewStore(t)
+	var records []evidence.ArtifactRecord
+	for i := range storage.MaxMany - 1 {
+		records = append(records, apptest.ArtifactRecord("f", "t", apptest.Sha("abcde2", 64), apptest.Sha("1", 40), float64(i+1)))
+	}
+	for _, flow := range []string{"g", "h", "i"} {
+		records = append(records, apptest.ArtifactRecord(flow, "t", apptest.Sha("abcde1", 64), apptest.Sha("1", 40), 5000))
+	}
+	apptest.PutArtifacts(t, store, records...)
+	traces, err := store.Artifacts.Search(t.Context(), "org", "abcde")
+	if err != nil || len(traces.Fingerprints) != 2 || len(traces.Records) != 4 {
+		t.Errorf("%d fingerprints in %d flows, %v", len(traces.Fingerprints), len(traces.Records), err)
+	}
+}
+
 func TestArtifactsOfACommitAreNewestFirst(t *testing.T) {
 	store, _, _ := apptest.NewStore(t)
 	first := apptest.ArtifactRecord("f", "t1", apptest.Sha("1", 64), apptest.Sha("abcde1", 40), 1)

@@ -171,8 +171,10 @@ func (p *Processor) loadPredecessors(ctx context.Context, in *snapshot.Input) ([
 	var predecessors []*snapshot.Predecessor
 	var releases []pipelines.Release
 	for query, predecessor := range found {
-		running := in.Before[predecessor.Fingerprint]
+		running, runs := in.Before[predecessor.Fingerprint]
 		predecessor.Update(&running)
+		// Both began together. Unless the other ran on, both were stopped, and this one replaced nothing.
+		predecessor.Again = predecessor.Again || predecessor.Together && !runs
 		origins[query].Previous = &predecessor
 		predecessors = append(predecessors, &predecessor)
 		releases = append(releases, releaseOf(origins[query]))
