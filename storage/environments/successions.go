@@ -54,7 +54,7 @@ type PredecessorQuery struct {
 }
 
 // Predecessors returns for each query the last other artifact of its lineage that began to run before it, if any. It
-// takes one command if the last thousand successions of the lineages contain them all.
+// takes one command if the lineages have at most a thousand successions, and two if the last thousand contain them all.
 func (s *Successions) Predecessors(ctx context.Context, environment string, queries []PredecessorQuery) (map[PredecessorQuery]snapshot.Predecessor, error) {
 	waiting := map[string][]PredecessorQuery{}
 	for _, query := range queries {
@@ -65,56 +65,84 @@ func (s *Successions) Predecessors(ctx context.Context, environment string, quer
 	own := map[PredecessorQuery]int64{}
 	keys := slices.Sorted(maps.Keys(waiting))
 	for some := range slices.Chunk(keys, storage.MaxMany) {
-		if err := s.find(ctx, some, waiting, found, own); err != nil {
+		all, err := s.find(ctx, some, waiting, found, own)
+		if err == nil && !all {
+			err = s.setTogether(ctx, environment, found)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
 	return found, nil
 }
 
-// find reads the successions of lineages backwards. It stops for lineages without a waiting query.
-func (s *Successions) find(ctx context.Context, keys []string, waiting map[string][]PredecessorQuery, found map[PredecessorQuery]snapshot.Predecessor, own map[PredecessorQuery]int64) error {
+// find reads the successions of lineages backwards. It stops for lineages without a waiting query. all is true if it has
+// read all of them.
+func (s *Successions) find(ctx context.Context, keys []string, waiting map[string][]PredecessorQuery, found map[PredecessorQuery]snapshot.Predecessor, own map[PredecessorQuery]int64) (all bool, err error) {
 	query := storage.Query{Index: "lineage", Descending: true, Limit: storage.MaxMany}
 	for len(keys) > 0 {
 		query.Equal = []any{storage.OneOrSet(keys)}
 		page, next, err := s.Collection.Find(ctx, query)
 		if err != nil {
-			return err
+			return false, err
 		}
 		for i := range page {
 			key := lineageKey(page[i].Environment, page[i].Lineage())
 			waiting[key] = slices.DeleteFunc(waiting[key], func(query PredecessorQuery) bool {
-				return query.accept(&page[i].Artifact, found, own)
+				return query.accept(page[i:], found, own)
 			})
 		}
 		if next == "" {
-			return nil
+			return true, nil
 		}
 		query.After = next
 		keys = slices.DeleteFunc(keys, func(key string) bool { return len(waiting[key]) == 0 })
 	}
-	return nil
+	return false, nil
 }
 
-// accept adds the artifact to found if it is the query's predecessor. If it is an earlier run of the query's artifact, it
-// adds the snapshot of the last one to own. It returns true once all that began with the predecessor has been read.
-func (q PredecessorQuery) accept(artifact *snapshot.Predecessor, found map[PredecessorQuery]snapshot.Predecessor, own map[PredecessorQuery]int64) bool {
-	predecessor, known := found[q]
-	switch {
-	case artifact.Since >= q.Since:
+// accept adds the artifact of the first succession to found if it is the query's predecessor, and then returns true. If it
+// is an earlier run of the query's artifact, it adds the snapshot of the last one to own.
+func (q PredecessorQuery) accept(successions []snapshot.Succession, found map[PredecessorQuery]snapshot.Predecessor, own map[PredecessorQuery]int64) bool {
+	artifact := &successions[0].Artifact
+	if artifact.Since >= q.Since {
 		return false
-	case known && artifact.Since < predecessor.Since:
-		return true
-	case artifact.Fingerprint == q.Fingerprint:
+	}
+	if artifact.Fingerprint == q.Fingerprint {
 		own[q] = max(own[q], artifact.Since)
-	case !known:
-		predecessor, known = *artifact, true
+		return false
 	}
-	if known {
-		predecessor.Again, predecessor.Together = own[q] > predecessor.Since, own[q] == predecessor.Since
-		found[q] = predecessor
+	predecessor := *artifact
+	predecessor.Again = own[q] > artifact.Since
+	// The successions of a snapshot are in the order of their ids, so the query's artifact may be before or behind this one.
+	predecessor.Together = own[q] == artifact.Since
+	for i := range successions {
+		run := &successions[i]
+		if run.Artifact.Since == artifact.Since && run.Artifact.Fingerprint == q.Fingerprint && run.Lineage() == q.Lineage {
+			predecessor.Together = true
+		}
 	}
-	return false
+	found[q] = predecessor
+	return true
+}
+
+// setTogether looks for runs that began with the same snapshot as their predecessors and that find has not read.
+func (s *Successions) setTogether(ctx context.Context, environment string, found map[PredecessorQuery]snapshot.Predecessor) error {
+	asked := map[string]PredecessorQuery{}
+	for query, predecessor := range found {
+		if !predecessor.Again && !predecessor.Together {
+			asked[successionKey(environment, PredecessorQuery{query.Lineage, query.Fingerprint, predecessor.Since})] = query
+		}
+	}
+	together, err := s.Collection.GetMany(ctx, slices.Sorted(maps.Keys(asked)))
+	for i := range together {
+		run := &together[i].Artifact
+		query := asked[successionKey(environment, PredecessorQuery{together[i].Lineage(), run.Fingerprint, run.Since})]
+		predecessor := found[query]
+		predecessor.Together = true
+		found[query] = predecessor
+	}
+	return err
 }
 
 // Unapproved returns the earlier trails that artifacts brought to an environment unapproved: one command per MaxMany.
