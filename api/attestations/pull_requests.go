@@ -49,7 +49,11 @@ var (
 func (p FoundPullRequests) check() validation.Findings {
 	found := validation.Findings{}
 	for i, raw := range p {
-		members := membersOf(raw)
+		var members map[string]any
+		exact := json.NewDecoder(bytes.NewReader(raw))
+		exact.UseNumber()
+		_ = exact.Decode(&members) // the body's schema accepts only objects
+		before, _ := json.Marshal(members)
 		version, schema, unset := "FoundPullRequestV2", sentV2, map[string]any{}
 		if !isSet(members["title"]) && !isSet(members["created_at"]) && !isSet(members["head_ref"]) {
 			version, schema = "FoundPullRequestV1", sentV1
@@ -65,20 +69,11 @@ func (p FoundPullRequests) check() validation.Findings {
 		}
 		sentValidator.Check(schema, members, fmt.Sprintf("pull_requests[%d].%s", i, version), found)
 		maps.Copy(members, unset)
-		sent, _ := json.Marshal(membersOf(raw))
-		if checked, _ := json.Marshal(members); !bytes.Equal(checked, sent) { // both were decoded from JSON
+		if checked, _ := json.Marshal(members); !bytes.Equal(checked, before) { // it was decoded from JSON
 			p[i] = checked
 		}
 	}
 	return found
-}
-
-// membersOf decodes an object with exact numbers. The body's schema accepts only objects.
-func membersOf(raw json.RawMessage) (members map[string]any) {
-	exact := json.NewDecoder(bytes.NewReader(raw))
-	exact.UseNumber()
-	_ = exact.Decode(&members)
-	return members
 }
 
 // isSet returns false for null and for the zero values that clients send instead.

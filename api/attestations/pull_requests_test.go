@@ -84,7 +84,7 @@ func TestNumbersOfPullRequestsMayBeSentAsTexts(t *testing.T) {
 	}
 }
 
-// encoding/json reads a long s as an s, so the second name would be read as the author of the commit.
+// JSON is decoded without regard to case, and with a long s as an s. The second name would replace the author's.
 func TestMembersOfPullRequestsThatDifferByCaseAreDropped(t *testing.T) {
 	for _, other := range []string{"Author_Username", "author_u\u017fername"} {
 		requests := FoundPullRequests{json.RawMessage(`{"url":"u","state":"s","author":"a","title":"t","created_at":1,"head_ref":"h",` +

@@ -24,9 +24,7 @@ type Successions struct {
 // NewSuccessions binds the repository to an engine.
 func NewSuccessions(docs storage.Documents) *Successions {
 	return &Successions{Collection: storage.NewCollection(docs, successionSchema,
-		func(s *snapshot.Succession) string {
-			return successionKey(s.Environment, PredecessorQuery{s.Lineage(), s.Artifact.Fingerprint, s.Artifact.Since})
-		},
+		successionID,
 		func(s *snapshot.Succession) map[string]any {
 			return map[string]any{
 				"lineage": lineageKey(s.Environment, s.Lineage()), "since": s.Artifact.Since,
@@ -36,6 +34,10 @@ func NewSuccessions(docs storage.Documents) *Successions {
 }
 
 func flowKey(environment, flow string) string { return environment + "/" + flow }
+
+func successionID(s *snapshot.Succession) string {
+	return successionKey(s.Environment, PredecessorQuery{s.Lineage(), s.Artifact.Fingerprint, s.Artifact.Since})
+}
 
 func successionKey(environment string, of PredecessorQuery) string {
 	return lineageKey(environment, of.Lineage) + "/" + strconv.FormatInt(of.Since, 10) + "/" + of.Fingerprint
@@ -53,94 +55,94 @@ type PredecessorQuery struct {
 	Since int64
 }
 
+// predecessorSearch is the search for the predecessors of queries.
+type predecessorSearch struct {
+	environment string
+	waiting     map[string][]PredecessorQuery // by the key of their lineage
+	found       map[PredecessorQuery]snapshot.Predecessor
+	// own has the snapshots of the last earlier runs of the queries' artifacts that were read.
+	own map[PredecessorQuery]int64
+	// unread has queries by the ids of runs that would have begun together with the predecessor, and were not read.
+	unread map[string]PredecessorQuery
+}
+
 // Predecessors returns for each query the last other artifact of its lineage that began to run before it, if any. It
-// takes one command if the lineages have at most a thousand successions, and two if the last thousand contain them all.
+// takes one command if the last thousand successions of the lineages contain them all, and another one if those end amid
+// the successions of a predecessor's snapshot.
 func (s *Successions) Predecessors(ctx context.Context, environment string, queries []PredecessorQuery) (map[PredecessorQuery]snapshot.Predecessor, error) {
-	waiting := map[string][]PredecessorQuery{}
+	search := &predecessorSearch{
+		environment: environment, waiting: map[string][]PredecessorQuery{}, found: map[PredecessorQuery]snapshot.Predecessor{},
+		own: map[PredecessorQuery]int64{}, unread: map[string]PredecessorQuery{},
+	}
 	for _, query := range queries {
 		key := lineageKey(environment, query.Lineage)
-		waiting[key] = append(waiting[key], query)
+		search.waiting[key] = append(search.waiting[key], query)
 	}
-	found := map[PredecessorQuery]snapshot.Predecessor{}
-	own := map[PredecessorQuery]int64{}
-	keys := slices.Sorted(maps.Keys(waiting))
+	keys := slices.Sorted(maps.Keys(search.waiting))
 	for some := range slices.Chunk(keys, storage.MaxMany) {
-		all, err := s.find(ctx, some, waiting, found, own)
-		if err == nil && !all {
-			err = s.setTogether(ctx, environment, found)
-		}
-		if err != nil {
+		if err := s.find(ctx, some, search); err != nil {
 			return nil, err
 		}
 	}
-	return found, nil
+	return search.found, s.findUnread(ctx, search)
 }
 
-// find reads the successions of lineages backwards. It stops for lineages without a waiting query. all is true if it has
-// read all of them.
-func (s *Successions) find(ctx context.Context, keys []string, waiting map[string][]PredecessorQuery, found map[PredecessorQuery]snapshot.Predecessor, own map[PredecessorQuery]int64) (all bool, err error) {
+// find reads the successions of lineages backwards. It stops for lineages without a waiting query.
+func (s *Successions) find(ctx context.Context, keys []string, search *predecessorSearch) error {
 	query := storage.Query{Index: "lineage", Descending: true, Limit: storage.MaxMany}
 	for len(keys) > 0 {
 		query.Equal = []any{storage.OneOrSet(keys)}
 		page, next, err := s.Collection.Find(ctx, query)
 		if err != nil {
-			return false, err
+			return err
 		}
 		for i := range page {
 			key := lineageKey(page[i].Environment, page[i].Lineage())
-			waiting[key] = slices.DeleteFunc(waiting[key], func(query PredecessorQuery) bool {
-				return query.accept(page[i:], found, own)
+			search.waiting[key] = slices.DeleteFunc(search.waiting[key], func(query PredecessorQuery) bool {
+				return search.accept(query, page[i:], next != "")
 			})
 		}
 		if next == "" {
-			return true, nil
+			return nil
 		}
 		query.After = next
-		keys = slices.DeleteFunc(keys, func(key string) bool { return len(waiting[key]) == 0 })
+		keys = slices.DeleteFunc(keys, func(key string) bool { return len(search.waiting[key]) == 0 })
 	}
-	return false, nil
+	return nil
 }
 
-// accept adds the artifact of the first succession to found if it is the query's predecessor, and then returns true. If it
-// is an earlier run of the query's artifact, it adds the snapshot of the last one to own.
-func (q PredecessorQuery) accept(successions []snapshot.Succession, found map[PredecessorQuery]snapshot.Predecessor, own map[PredecessorQuery]int64) bool {
-	artifact := &successions[0].Artifact
-	if artifact.Since >= q.Since {
+// accept sets the artifact of the first succession as the query's predecessor, if it is, and then returns true. more is
+// set if further ones follow the successions.
+func (p *predecessorSearch) accept(query PredecessorQuery, successions []snapshot.Succession, more bool) bool {
+	predecessor := successions[0].Artifact
+	if predecessor.Since >= query.Since {
 		return false
 	}
-	if artifact.Fingerprint == q.Fingerprint {
-		own[q] = max(own[q], artifact.Since)
+	if predecessor.Fingerprint == query.Fingerprint {
+		p.own[query] = max(p.own[query], predecessor.Since)
 		return false
 	}
-	predecessor := *artifact
-	predecessor.Again = own[q] > artifact.Since
-	// The successions of a snapshot are in the order of their ids, so the query's artifact may be before or behind this one.
-	predecessor.Together = own[q] == artifact.Since
-	for i := range successions {
-		run := &successions[i]
-		if run.Artifact.Since == artifact.Since && run.Artifact.Fingerprint == q.Fingerprint && run.Lineage() == q.Lineage {
-			predecessor.Together = true
-		}
+	predecessor.Again = p.own[query] > predecessor.Since
+	// The successions of a snapshot are in the order of their ids, so a run of the query's artifact may be before or behind.
+	run := PredecessorQuery{query.Lineage, query.Fingerprint, predecessor.Since}
+	predecessor.Together = p.own[query] == run.Since || slices.ContainsFunc(successions, func(one snapshot.Succession) bool {
+		return one.Artifact.Since == run.Since && one.Artifact.Fingerprint == run.Fingerprint && one.Lineage() == run.Lineage
+	})
+	if last := &successions[len(successions)-1].Artifact; more && last.Since == run.Since && !predecessor.Together {
+		p.unread[successionKey(p.environment, run)] = query
 	}
-	found[q] = predecessor
+	p.found[query] = predecessor
 	return true
 }
 
-// setTogether looks for runs that began with the same snapshot as their predecessors and that find has not read.
-func (s *Successions) setTogether(ctx context.Context, environment string, found map[PredecessorQuery]snapshot.Predecessor) error {
-	asked := map[string]PredecessorQuery{}
-	for query, predecessor := range found {
-		if !predecessor.Again && !predecessor.Together {
-			asked[successionKey(environment, PredecessorQuery{query.Lineage, query.Fingerprint, predecessor.Since})] = query
-		}
-	}
-	together, err := s.Collection.GetMany(ctx, slices.Sorted(maps.Keys(asked)))
-	for i := range together {
-		run := &together[i].Artifact
-		query := asked[successionKey(environment, PredecessorQuery{together[i].Lineage(), run.Fingerprint, run.Since})]
-		predecessor := found[query]
+// findUnread looks up the runs that were not read.
+func (s *Successions) findUnread(ctx context.Context, search *predecessorSearch) error {
+	runs, err := s.Collection.GetMany(ctx, slices.Sorted(maps.Keys(search.unread)))
+	for i := range runs {
+		query := search.unread[successionID(&runs[i])]
+		predecessor := search.found[query]
 		predecessor.Together = true
-		found[query] = predecessor
+		search.found[query] = predecessor
 	}
 	return err
 }
