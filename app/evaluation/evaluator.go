@@ -75,11 +75,8 @@ func (a answer) err() error {
 // New makes an Evaluator with a slot, and later a child process, per processor: at least 2 and at most 8.
 func New(log *slog.Logger) *Evaluator { return newWithin(productionLimits, log) }
 
-// NewVerifier is New for payloads that a service has accepted. How much memory and time an evaluation takes also depends
-// on the machine. What a service has accepted must be accepted again, so the limits are wider.
-func NewVerifier(log *slog.Logger) *Evaluator {
-	return newWithin(Limits{Bytes: 2 * productionLimits.Bytes, Memory: 2 * productionLimits.Memory, CPU: 3 * productionLimits.CPU}, log)
-}
+// NewVerifier is New for payloads that a service has accepted.
+func NewVerifier(log *slog.Logger) *Evaluator { return newWithin(productionLimits.ofVerifier(), log) }
 
 func newWithin(limits Limits, log *slog.Logger) *Evaluator {
 	children := &children{limits: limits}

@@ -38,6 +38,12 @@ type Limits struct {
 // is below the timeout of a request, so that a slow evaluation is refused rather than tried again.
 var productionLimits = Limits{Bytes: 4 << 30, Memory: 128 << 20, CPU: 20 * time.Second}
 
+// ofVerifier returns the limits for payloads that were accepted within these ones. How much memory and time an evaluation
+// takes also depends on the machine. What was accepted must be accepted again, so they are wider.
+func (l Limits) ofVerifier() Limits {
+	return Limits{Bytes: 2 * l.Bytes, Memory: 2 * l.Memory, CPU: 3 * l.CPU}
+}
+
 // apply sets the limits of the process as a whole.
 func (l Limits) apply() error {
 	runtime.GOMAXPROCS(1)
