@@ -67,6 +67,7 @@ var exampleOrder = []string{
 	"create_audit", "list_audits", "get_audit", "list_audit_population", "download_audit_population", "draw_audit_sample", "get_audit_totals", "assemble_audit_bundle", "download_audit_bundle",
 	"put_framework", "list_frameworks", "get_framework", "assess_audit", "download_audit_assessment",
 	"put_people", "get_people",
+	"put_notification_config", "get_notification_config", "delete_notification_config",
 }
 
 // prepareExample creates what an example needs and no example before it creates.

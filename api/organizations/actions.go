@@ -50,23 +50,28 @@ func (h *handlers) listActions(ctx context.Context, _ *server.OrgPath) (*server.
 	if err != nil {
 		return nil, err
 	}
-	view, err := h.newActionView(ctx, stored.All...)
-	return server.Answered(jsonstream.Show(stored.All, view.show)), err
+	actions := stored.OfKind(notification.OfEnvironments, notification.OfFlows)
+	view, err := h.newActionView(ctx, actions...)
+	return server.Answered(jsonstream.Show(actions, view.show)), err
 }
 
 func (h *handlers) getAction(ctx context.Context, _ *ActionPath, found notification.Action) (*server.Answer[ActionResponse], error) {
+	if found.Kind == notification.OfKeys {
+		return nil, actionNotFound()
+	}
 	view, err := h.newActionView(ctx, found)
 	return server.Answered(view.show(&found)), err
 }
 
-// findAction returns the action by its number, or an evidence.NotFound error.
+// findAction returns the action by its number, or an evidence.NotFound error. That about keys is only for administrators.
 func (h *handlers) findAction(ctx context.Context, number int64) (notification.Action, error) {
-	stored, err := h.Actions.Of(ctx, server.Access(ctx).OrgID)
+	access := server.Access(ctx)
+	stored, err := h.Actions.Of(ctx, access.OrgID)
 	if err != nil {
 		return notification.Action{}, err
 	}
 	found, ok := stored.Find(number)
-	if !ok {
+	if !ok || found.Kind == notification.OfKeys && !access.Role.Allows(evidence.Admin) {
 		return notification.Action{}, actionNotFound()
 	}
 	return found, nil
@@ -137,10 +142,10 @@ func (h *handlers) storeAction(ctx context.Context, put func(*notification.Actio
 }
 
 func (h *handlers) deleteAction(ctx context.Context, in *ActionPath) (*server.TextAnswer, error) {
-	return h.removeAction(ctx, in.Number)
+	return h.removeAction(ctx, in.Number, notification.OfEnvironments, notification.OfFlows)
 }
 
-// removeAction deletes an action and the state of its targets. If kinds are given, the action must be of one of them.
+// removeAction deletes an action of one of the kinds, and the state of its targets.
 func (h *handlers) removeAction(ctx context.Context, number int64, kinds ...notification.Kind) (*server.TextAnswer, error) {
 	org := server.Access(ctx)
 	var removed notification.Action
@@ -318,7 +323,7 @@ func (h *handlers) listEnvironmentNotifications(ctx context.Context, _ *server.O
 	if err != nil {
 		return nil, err
 	}
-	actions := slices.DeleteFunc(stored.All, func(a notification.Action) bool { return a.Kind != notification.OfEnvironments })
+	actions := stored.OfKind(notification.OfEnvironments)
 	view, err := h.newActionView(ctx, actions...)
 	return server.Answered(jsonstream.Show(actions, view.showNotification)), err
 }

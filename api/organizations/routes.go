@@ -64,6 +64,9 @@ func Routes(base *resource.Base) []server.Route {
 		"rotate_target_secret":            resource.Found(h.findAction, h.rotateTargetSecret),
 		"list_deliveries":                 server.Handle(h.listDeliveries),
 		"redeliver":                       resource.Found(h.findAction, h.redeliver),
+		"get_notification_config":         server.Handle(h.getNotificationConfig),
+		"put_notification_config":         server.WithBody(h.putNotificationConfig),
+		"delete_notification_config":      server.Handle(h.deleteNotificationConfig),
 		"test_action":                     resource.Found(h.findAction, h.testAction),
 	})
 }

@@ -33,6 +33,9 @@ const (
 	Release            Trigger = "ON_RELEASE"
 )
 
+// KeyExpires is the only trigger of the action about keys.
+const KeyExpires Trigger = "ON_KEY_EXPIRES"
+
 // Kind is the kind of an action's subjects.
 type Kind string
 
@@ -40,6 +43,8 @@ type Kind string
 const (
 	OfEnvironments Kind = "env"
 	OfFlows        Kind = "flow"
+	// OfKeys is the kind of the action about keys that expire, whose only subject is the organization.
+	OfKeys Kind = "keys"
 )
 
 // Subjects is the name of the member that lists the subjects of an action of the kind.
@@ -91,6 +96,8 @@ type Action struct {
 	Number int64  `json:"number"` // 1, 2, 3, … per organization
 	Name   string `json:"name"`
 	Kind   Kind   `json:"kind"`
+	// KeyExpiry has the settings of the action about keys, nil for others.
+	KeyExpiry *KeyExpiry `json:"key_expiry,omitempty"`
 	// Subjects are the ids of the environments or flows, in the order in which they were sent.
 	Subjects  []string  `json:"subjects"`
 	Triggers  []Trigger `json:"triggers"`

@@ -31,6 +31,11 @@ func (s *Actions) Find(number int64) (Action, bool) {
 	return evidence.First(s.All, func(a Action) bool { return a.Number == number })
 }
 
+// OfKind returns the actions of the kinds, in the order of their numbers.
+func (s *Actions) OfKind(kinds ...Kind) []Action {
+	return slices.DeleteFunc(slices.Clone(s.All), func(a Action) bool { return !slices.Contains(kinds, a.Kind) })
+}
+
 func compareNumber(a Action, number int64) int { return cmp.Compare(a.Number, number) }
 
 // Named returns the action of a name.
@@ -79,10 +84,10 @@ func (s *Actions) Replace(fresh Action) (stored Action, ok bool, err error) {
 	return fresh, true, s.check(&fresh)
 }
 
-// Remove removes the action of a number, and reports whether there was one. If kinds are given, it must have one.
+// Remove removes the action of a number, and reports whether there was one of the kinds.
 func (s *Actions) Remove(number int64, kinds ...Kind) (removed Action, ok bool) {
 	i, ok := slices.BinarySearchFunc(s.All, number, compareNumber)
-	if !ok || len(kinds) > 0 && !slices.Contains(kinds, s.All[i].Kind) {
+	if !ok || !slices.Contains(kinds, s.All[i].Kind) {
 		return Action{}, false
 	}
 	removed = s.All[i]

@@ -27,8 +27,9 @@ type Event struct {
 	Allowed  *evidence.Allowance  `json:"allowed,omitempty"`
 	Admitted *admission.Record    `json:"admitted,omitempty"`
 	Trail    *evidence.TrailEvent `json:"trail,omitempty"`
+	Expiring *ExpiringKey         `json:"expiring,omitempty"`
 
-	// Subject is the id of the environment or flow, and Triggers are those that may fire. Both are empty in events that
+	// Subject is the id of the environment, flow or organization, and Triggers are those that may fire. Both are empty in events that
 	// earlier versions have stored.
 	Subject  string    `json:"subject,omitempty"`
 	Triggers []Trigger `json:"triggers,omitempty"`

@@ -19,6 +19,7 @@ const (
 	EventArtifactReported = "ARTIFACT_REPORTED"
 	EventAttestation      = "ATTESTATION_REPORTED"
 	EventApproval         = "APPROVAL_REPORTED"
+	EventKeyExpires       = "API_KEY_EXPIRES"
 	EventTest             = "TEST"
 )
 

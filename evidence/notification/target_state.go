@@ -30,6 +30,8 @@ type TargetState struct {
 	// LastSuccessAt and LastFailureAt are Unix seconds, 0 if there was none.
 	LastSuccessAt float64 `json:"last_success_at,omitempty"`
 	LastFailureAt float64 `json:"last_failure_at,omitempty"`
+	// LastFailure is why the last failed attempt has failed.
+	LastFailure string `json:"last_failure,omitempty"`
 	// FailingSince is when it began to fail, in Unix seconds; 0 if it does not fail.
 	FailingSince float64 `json:"failing_since,omitempty"`
 	// SwitchedOffAt is when it was switched off, in Unix seconds; 0 if it is switched on.
@@ -55,7 +57,7 @@ func (s *TargetState) RecordAttempt(attempt *Attempt) (switchedOff bool) {
 	if s.FailingSince == 0 || at-s.LastFailureAt > maxFailureGap.Seconds() {
 		s.FailingSince = at
 	}
-	s.LastFailureAt = max(s.LastFailureAt, at)
+	s.LastFailureAt, s.LastFailure = max(s.LastFailureAt, at), attempt.Reason
 	if attempt.Gone() && !s.Gone {
 		s.SwitchedOffAt, s.Gone = at, true
 		return true
@@ -106,6 +108,8 @@ type Health struct {
 	// LastSuccessAt and LastFailureAt are the latest of all targets, in Unix seconds, 0 if there was none.
 	LastSuccessAt float64
 	LastFailureAt float64
+	// LastFailure is why the attempt at LastFailureAt has failed.
+	LastFailure string
 }
 
 // Add adds the state of another target.
@@ -113,5 +117,7 @@ func (h *Health) Add(s *TargetState) {
 	h.Attempted = h.Attempted || s.LastSuccessAt > 0 || s.LastFailureAt > 0
 	h.Failing = h.Failing || s.FailingSince > 0
 	h.LastSuccessAt = max(h.LastSuccessAt, s.LastSuccessAt)
-	h.LastFailureAt = max(h.LastFailureAt, s.LastFailureAt)
+	if s.LastFailureAt > h.LastFailureAt {
+		h.LastFailureAt, h.LastFailure = s.LastFailureAt, s.LastFailure
+	}
 }

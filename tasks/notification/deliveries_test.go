@@ -269,7 +269,7 @@ func TestDeliveriesOfARemovedActionFail(t *testing.T) {
 	s.must(s.relay.Relay(t.Context()))
 	s.must(s.fanout.MakeDeliveries(t.Context(), s.queue.fanouts[0].event, number))
 	_, err := s.store.Actions.Change(t.Context(), acme, func(all *notification.Actions) error {
-		all.Remove(number)
+		all.Remove(number, notification.OfEnvironments)
 		return nil
 	})
 	s.must(err)

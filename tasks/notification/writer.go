@@ -41,6 +41,10 @@ func (w *writer) notices(ctx context.Context) (noticeSet, error) {
 		return w.ofAdmitted(ctx, event.Admitted)
 	case event.Trail != nil:
 		return w.ofTrail(ctx, event.Trail)
+	case event.Expiring != nil:
+		notice := w.notice(notification.EventKeyExpires, event.Expiring.Sentence())
+		notice.Link = w.links.Section(w.orgName, "settings")
+		return same(notice), nil
 	}
 	return noticeSet{}, nil
 }

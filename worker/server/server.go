@@ -166,6 +166,9 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	repeat(notificationInterval, "relay of notifications", s.notifier.relay.Relay, notifications.Schemas()...)
 	repeat(notification.CleanInterval, "deletion of old deliveries", s.notifier.deliverer.Clean)
+	repeat(notification.ExpiryInterval, "search for keys that expire", func(ctx context.Context) error {
+		return notification.EnqueueExpiring(ctx, s.process.Store, s.process.Clock())
+	})
 	repeat(packageInterval, "relay of audit packages", s.packager.relay.Relay, packages.Schemas()...)
 	if s.process.Written != nil {
 		repeat(aloneInterval, "relay of audit packages that a log covers", s.packager.enqueueCovered, logs.CheckpointSchemas()...)
