@@ -36,6 +36,7 @@ var eventPhrases = map[string]func(n *notification.Notice) string{
 	notification.EventArtifactReported: func(n *notification.Notice) string { return artifactName(n) + " was reported" },
 	notification.EventAttestation:      func(n *notification.Notice) string { return attestationReported(n.Attestation) },
 	notification.EventApproval:         func(n *notification.Notice) string { return artifactName(n) + " " + approvalPhrase(n.Approval) },
+	notification.EventKeyExpires:       func(*notification.Notice) string { return "an API key expires soon" },
 	notification.EventTest:             func(n *notification.Notice) string { return "Test of the action " + shortName(n.Action) },
 }
 

@@ -84,6 +84,9 @@ func TestFormsAreFilledWithStoredValues(t *testing.T) {
 	v.wantSetting("flows/create_flow_with_template?name=build", "name: review")
 	v.sendForm("people/put_people", url.Values{"content": {"people:\n  - {name: Ada, accounts: [ada@example.com]}\n"}})
 	v.wantSetting("people/put_people", "accounts: [ada@example.com]")
+	v.sendForm("actions/put_notification_config", url.Values{"notification_type": {"api_key_expiry"}, "targets": {`[{"emails":["keys@example.com"]}]`}, "detection": {`{"days_before":[9]}`}})
+	v.wantSetting("actions/put_notification_config", "keys@example.com")
+	v.wantSetting("actions/put_notification_config", "days_before&#34;:[9]")
 	for _, beta := range []string{"true", "false"} {
 		v.sendForm("organization/update_experimental_features", url.Values{"experimental_features_enabled": {beta}})
 		v.wantSetting("organization/update_experimental_features", "<option selected>"+beta)

@@ -78,6 +78,9 @@ func (f *Field) setKind(schema *huma.Schema, resolve func(*huma.Schema) *huma.Sc
 		f.Kind = kindLong
 	case len(schema.Enum) > 0:
 		f.Kind, f.Choices = kindChoice, texts(schema.Enum)
+		if f.InPath() && len(f.Choices) == 1 {
+			f.Values = f.Choices // so that the stored values of the only object are shown
+		}
 	case schema.Type == huma.TypeBoolean:
 		f.Kind, f.Choices, f.flag = kindChoice, []string{"true", "false"}, true
 	case schema.Type == huma.TypeInteger && strings.HasSuffix(f.Name, "_at") || strings.HasSuffix(f.Name, "_timestamp"):
