@@ -149,8 +149,8 @@ func (r *Repo) Within(namespace []string) bool {
 	return len(own) >= len(namespace) && slices.Equal(own[:len(namespace)], namespace)
 }
 
-// Instance is the host of the repository's URL, which may have the form user@host:path, or "".
-func (r *Repo) Instance() string { return hostOf(r.URL) }
+// Instance is the host of the repository's URL, in lower case, or "". The URL may have the form user@host:path.
+func (r *Repo) Instance() string { return strings.ToLower(hostOf(r.URL)) }
 
 func hostOf(address string) string {
 	if parsed, err := url.Parse(address); err == nil && parsed.Host != "" {

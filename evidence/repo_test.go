@@ -154,6 +154,7 @@ func TestNamespaceIsReportedOrElseTheBeginningOfTheName(t *testing.T) {
 func TestInstanceIsTheHostOfTheAddress(t *testing.T) {
 	for address, want := range map[string]string{
 		"https://github.com/acme/cli":            "github.com",
+		"https://GitHub.com/acme/cli":            "github.com",
 		"https://gitlab.company.com:8443/a/b":    "gitlab.company.com:8443",
 		"https://user:secret@git.example.com/a":  "git.example.com",
 		"git@github.com:acme/cli.git":            "github.com",

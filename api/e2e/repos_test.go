@@ -220,6 +220,7 @@ func TestReposAreFilteredSortedAndPaged(t *testing.T) {
 		"?repo_id=":                        "differ platform/Web platform/backend/api",
 		"?provider=github":                 "differ platform/Web",
 		"?vcs_instance=gitlab.example.com": "platform/backend/api",
+		"?vcs_instance=GitLab.Example.com": "platform/backend/api",
 		"?vcs_instance=example.com":        "",
 		"?namespace=platform":              "platform/Web platform/backend/api",
 		"?namespace=platform/backend/":     "platform/backend/api",

@@ -99,7 +99,7 @@ type repoFacets struct {
 }
 
 func (f repoFacets) matches(ctx context.Context, r *evidence.Repo) bool {
-	if f.provider != "" && r.Provider != f.provider || f.instance != "" && r.Instance() != f.instance {
+	if f.provider != "" && r.Provider != f.provider || f.instance != "" && !strings.EqualFold(r.Instance(), f.instance) {
 		return false
 	}
 	return f.tags.Matches(ctx, r.Tags) && r.Within(f.namespace)
