@@ -46,7 +46,7 @@ func newClient(options *redis.Options) *redis.Client {
 func redisOptions(url string, timeout time.Duration, roots *x509.CertPool) (*redis.Options, error) {
 	options, err := redis.ParseURL(url)
 	if err != nil {
-		return nil, fmt.Errorf("the Redis URL cannot be read")
+		return nil, fmt.Errorf("the address of Redis has a parameter that is unknown or wrong")
 	}
 	if options.TLSConfig != nil {
 		options.TLSConfig.RootCAs = roots

@@ -213,6 +213,17 @@ func TestParkedAndOverdueWorkIsReported(t *testing.T) {
 	})
 	s.examine().want(t, "work", doctor.Warning, "delivery:send is parked, 1 or more: The answer has status 503.")
 	s = newSite(t)
+	s.record(func(p *process.Process, org evidence.Organization) {
+		target := notification.Target{Type: notification.Webhook, Webhook: "https://a.example.com"}
+		var deliveries []notification.Delivery
+		for i := range 150 {
+			notice := notification.Notice{ID: fmt.Sprint("n", i)}
+			deliveries = append(deliveries, notification.NewDelivery(org.ID, 1, &target, notice, evidence.Seconds(time.Now()), 0))
+		}
+		s.must(p.Store.Deliveries.Add(t.Context(), deliveries))
+	})
+	s.examine().want(t, "work", doctor.OK, "100 or more to be done, none parked")
+	s = newSite(t)
 	wait := func(arrival int64, since time.Duration) {
 		s.record(func(p *process.Process, org evidence.Organization) {
 			report := snapshot.Canonical(evidence.Server, nil)

@@ -41,9 +41,9 @@ func examineKeys(ctx context.Context, s *Subject) (found []Finding, err error) {
 
 // examineWork reads the first page of each kind of durable work, which has the oldest entries.
 func examineWork(ctx context.Context, s *Subject) (found []Finding, err error) {
-	due := 0
+	due, more := 0, ""
 	for _, page := range s.JobPages() {
-		entries, _, err := page(ctx, "")
+		entries, next, err := page(ctx, "")
 		if err != nil {
 			return nil, err
 		}
@@ -58,9 +58,11 @@ func examineWork(ctx context.Context, s *Subject) (found []Finding, err error) {
 		case since > maxWait:
 			found = append(found, warning("see that enough workers serve the queue "+first.Kind.Queue, "%s has been due for %v", first.Kind.Name, since))
 		}
-		due += len(entries)
+		if due += len(entries); next != "" {
+			more = " or more"
+		}
 	}
-	return orOK(found, "%d to be done, none parked", due), nil
+	return orOK(found, "%d%s to be done, none parked", due, more), nil
 }
 
 // examineLogs compares each transparency log with its checkpoints.

@@ -99,7 +99,8 @@ func clientOptions(o Options) (*options.ClientOptions, error) {
 	settings := options.Client().ApplyURI(o.URI)
 	// The error of the driver may quote any part of the URI.
 	if settings.Validate() != nil {
-		return nil, errors.New("the MongoDB URI is malformed")
+		return nil, errors.New("the address of MongoDB cannot be used: a parameter is wrong, " +
+			"a file that it names cannot be read, or the servers of mongodb+srv cannot be looked up")
 	}
 	settings.SetAppName("attestry").
 		SetReadConcern(readconcern.Majority()).

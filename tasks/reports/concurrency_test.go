@@ -1,6 +1,7 @@
 package reports_test
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -109,5 +110,31 @@ func TestReportWithAStaleHeadIsNotLost(t *testing.T) {
 	s.drain(t)
 	if head := s.head(t); head.Last != 3 || head.Processed != 3 {
 		t.Errorf("head is %+v", head)
+	}
+}
+
+// stopper stops a processor when it has processed a batch.
+type stopper struct{ *reports.Processor }
+
+func (s *stopper) PublishChange(context.Context, string) { s.Stop() }
+
+// TestStoppedProcessorLeavesTheRestToAnother has more reports than a batch.
+func TestStoppedProcessorLeavesTheRestToAnother(t *testing.T) {
+	s := newScene(t, nil)
+	const count = 20
+	for i := range count {
+		s.accept(t, running(fmt.Sprintf("only-%d", i)))
+	}
+	stop := &stopper{}
+	stop.Processor = reports.NewProcessor(s.store, stop, s.clock.Now, quiet(), func(string) {})
+	if err := stop.Drain(t.Context(), s.env); err != nil {
+		t.Fatal(err)
+	}
+	if head := s.head(t); head.Processed == 0 || head.Processed == count || head.Lease.Holder != "" {
+		t.Errorf("%d reports were processed, and %q has the lease", head.Processed, head.Lease.Holder)
+	}
+	s.drain(t)
+	if head := s.head(t); head.Processed != count {
+		t.Errorf("%d reports were processed", head.Processed)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 
 	"attestry/app"
 	"attestry/evidence"
@@ -40,6 +41,7 @@ type Processor struct {
 	refunds   refunds
 	// countParked is called with the class of the reason, one of ParkedReasons, for each report that is parked.
 	countParked func(reason string)
+	stopping    atomic.Bool
 }
 
 // NewProcessor makes a processor, which calls countParked for each report that it parks.
@@ -50,6 +52,9 @@ func NewProcessor(store *app.Store, publisher Publisher, clock evidence.Clock, l
 	}
 }
 
+// Stop makes Drain end after at most one further batch of reports. Another worker processes the others.
+func (p *Processor) Stop() { p.stopping.Store(true) }
+
 // Drain processes all reports that wait in an environment. It returns at once if another worker
 // has the lease: that worker looks for further reports after it has released the lease.
 func (p *Processor) Drain(ctx context.Context, environment string) error {
@@ -58,7 +63,7 @@ func (p *Processor) Drain(ctx context.Context, environment string) error {
 		if errors.Is(err, errLeaseLost) {
 			return nil
 		}
-		if err != nil || !more {
+		if err != nil || !more || p.stopping.Load() {
 			return err
 		}
 	}
@@ -90,7 +95,7 @@ func (p *Processor) processAll(ctx context.Context, h *lease) error {
 		if err != nil {
 			return err
 		}
-		if len(records) == 0 {
+		if len(records) == 0 || p.stopping.Load() {
 			return p.commit(ctx, h, clearLease)
 		}
 		if err := p.processBatch(ctx, h, records); err != nil || len(records) < batchSize {

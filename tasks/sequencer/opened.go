@@ -21,9 +21,10 @@ const (
 type opened struct {
 	// next is the checkpoint to store in the object store, nil if it is stored.
 	next atomic.Pointer[logs.Kept]
-	// key is that of the stored checkpoint, "" for none, and retained when the retention of one was last set.
-	key      string
-	retained time.Time
+	// key is that of the stored checkpoint, replaced that of the one before, "" for none, and retained when the retention
+	// of one was last set.
+	key, replaced string
+	retained      time.Time
 
 	mu sync.Mutex
 	// lastIndexedAt is the time of the last leaf that got an index, searchedAt that of the last search of all times, in

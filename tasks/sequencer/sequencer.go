@@ -262,13 +262,18 @@ func (s *Sequencer) Keep(ctx context.Context, retention *retention.Retention) er
 	return errors.Join(faults...)
 }
 
-func (s *Sequencer) keep(ctx context.Context, org string, log *opened, retention *retention.Retention) (err error) {
+func (s *Sequencer) keep(ctx context.Context, org string, log *opened, retention *retention.Retention) error {
 	next := log.next.Load()
 	if next == nil {
 		return nil
 	}
-	if log.key, err = s.logs.Keep(ctx, org, next, log.key); err != nil {
+	// The checkpoint before is deleted with the next one: another process that has listed it may be about to read it.
+	key, err := s.logs.Keep(ctx, org, next, log.replaced)
+	if err != nil {
 		return err
+	}
+	if key != log.key {
+		log.replaced, log.key = log.key, key
 	}
 	if now := s.clock(); now.Sub(log.retained) >= retainInterval {
 		named, err := s.names.OrganizationOf(ctx, org)

@@ -9,8 +9,10 @@ import (
 	"github.com/hibiken/asynq"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"attestry/app"
 	"attestry/config"
 	"attestry/evidence/job"
+	"attestry/links"
 	"attestry/process"
 	"attestry/tasks"
 	"attestry/tasks/relay"
@@ -117,5 +119,23 @@ func TestTasksInThisProcessAreCounted(t *testing.T) {
 	}
 	if counts["active"] != 1 || counts["pending"] != 1 {
 		t.Errorf("counted %v", counts)
+	}
+}
+
+// TestCountersOfAlertsExistFromTheStart tests that Prometheus sees their first increase.
+func TestCountersOfAlertsExistFromTheStart(t *testing.T) {
+	p := &process.Process{Metrics: prometheus.NewRegistry(), Store: &app.Store{}}
+	newReconciler(p)
+	newNotifier(p, links.Links{})
+	families, err := p.Metrics.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	series := map[string]int{}
+	for _, family := range families {
+		series[family.GetName()] = len(family.GetMetric())
+	}
+	if series["attestry_reconciled_total"] != 2 || series["attestry_delivery_attempts_total"] != 6 {
+		t.Errorf("there are %v", series)
 	}
 }

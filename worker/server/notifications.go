@@ -35,6 +35,11 @@ func newNotifier(p *process.Process, address links.Links) *notifier {
 		Name: "attestry_delivery_attempts_total",
 		Help: "Attempts to tell targets of actions, by type of target and outcome.",
 	}, []string{"type", "outcome"})
+	for _, kind := range []rules.TargetType{rules.Slack, rules.Webhook, rules.Email} {
+		// They exist from the start, so that a rate shows the first increase.
+		attempts.WithLabelValues(string(kind), "delivered")
+		attempts.WithLabelValues(string(kind), "failed")
+	}
 	count := func(kind rules.TargetType, delivered bool) {
 		outcome := map[bool]string{true: "delivered", false: "failed"}[delivered]
 		attempts.WithLabelValues(string(kind), outcome).Inc()

@@ -29,13 +29,17 @@ type reconciler struct {
 }
 
 func newReconciler(p *process.Process) *reconciler {
-	return &reconciler{
+	r := &reconciler{
 		process: p, holder: evidence.NewID(),
 		applied: promauto.With(p.Metrics).NewCounterVec(prometheus.CounterOpts{
 			Name: "attestry_reconciled_total",
 			Help: "What had been left unfinished and was finished later, by kind: trails and facts.",
 		}, []string{"kind"}),
 	}
+	for _, kind := range []string{"trails", "facts"} {
+		r.applied.WithLabelValues(kind) // exists from the start, so that a rate shows the first increase
+	}
+	return r
 }
 
 // reconcile does one pass, if this process is the elected one. An error of one organization does not stop the others.

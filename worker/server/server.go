@@ -143,6 +143,7 @@ func newServer(p *process.Process, concurrency int, queues map[string]int) *asyn
 
 // Run works until the context ends, then waits for running tasks.
 func (s *Server) Run(ctx context.Context) error {
+	context.AfterFunc(ctx, s.processor.Stop)
 	for i, server := range s.servers {
 		if err := server.Start(s.mux); err != nil {
 			shutDown(s.servers[:i])

@@ -18,6 +18,7 @@ import (
 	"attestry/evidence/job"
 	"attestry/evidence/snapshot"
 	"attestry/process"
+	"attestry/process/buildinfo"
 	"attestry/storage"
 	"attestry/storage/environments"
 	"attestry/storage/storagetest"
@@ -267,6 +268,14 @@ func TestHelpNeedsNoStores(t *testing.T) {
 				t.Errorf("%s: no %q in %s", line, want, out.String())
 			}
 		}
+	}
+}
+
+func TestVersionIsThatOfTheBuild(t *testing.T) {
+	var out, errs bytes.Buffer
+	status := Run(t.Context(), []string{"--version"}, nil, &out, &errs)
+	if want := "attestry-admin " + buildinfo.Read().String() + "\n"; status != succeeded || out.String() != want || errs.Len() > 0 {
+		t.Errorf("status %d: %s%s", status, &out, &errs)
 	}
 }
 

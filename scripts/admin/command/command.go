@@ -14,6 +14,7 @@ import (
 	"text/template"
 
 	"attestry/process"
+	"attestry/process/buildinfo"
 )
 
 // The exit statuses.
@@ -86,6 +87,10 @@ func Run(ctx context.Context, args, environ []string, out, errs io.Writer) int {
 	}
 	if args[0] == "help" || slices.Contains(args, "--help") || slices.Contains(args, "-h") {
 		usage(out, args)
+		return succeeded
+	}
+	if args[0] == "--version" {
+		fmt.Fprintln(out, "attestry-admin", buildinfo.Read())
 		return succeeded
 	}
 	act, err := parse(args)
