@@ -83,6 +83,26 @@ func TestArtifactsOfAllReportedNamesArePermitted(t *testing.T) {
 	}
 }
 
+// TestSnapshotNamesThePermissionThatHasJustEnded makes a snapshot of other artifacts after a permission has ended and
+// before a worker has evaluated the environment without it.
+func TestSnapshotNamesThePermissionThatHasJustEnded(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{})
+	s.createEnvironment("prod", evidence.Server)
+	s.storePolicy("known", "provenance: {required: true}")
+	s.attach("prod", "known")
+	s.reportServer("prod", "web")
+	s.want(http.StatusCreated, http.MethodPut, s.allowlistsPath()+"/prod", fmt.Appendf(nil,
+		`{"artifact_name":"web","artifact_fingerprint":%q,"description":"for a minute","expires_at":%d}`, evidence.HashAPIKey("web"), s.clock.read().Add(time.Minute).Unix()))
+	s.clock.advance(2 * time.Minute)
+	s.reportServer("prod", "web", "db")
+	for _, artifact := range lookup(t, s.read("/snapshots/"+s.org+"/prod/3?explain=true"), "artifacts").([]any) {
+		if explained, _ := artifact.(map[string]any)["explanation"].([]any); len(explained) == 0 {
+			t.Errorf("the verdict %v is not explained: %s", lookup(t, artifact, "compliant"), asJSON(artifact))
+		}
+	}
+}
+
 func TestRepeatedPermissionReplacesNameReasonUserAndTime(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{})

@@ -511,3 +511,22 @@ func TestPopulationsTakeAsManyCommandsForManyRowsAsForOne(t *testing.T) {
 		t.Errorf("a row takes %d commands, nine take %d", one, many)
 	}
 }
+
+// TestBreakGlassOfAnIndexCountsForItsRunningChild admits a workload by the digest of an index, which runs as its child.
+func TestBreakGlassOfAnIndexCountsForItsRunningChild(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.requireScans()
+	s.createEnvironment("prod", evidence.K8S)
+	s.attach("prod", "guard")
+	s.setAdmission("prod", `{"mode":"deny","break_glass":"example.com/why"}`)
+	s.reportIndex("images", "build-1", "web", "web/amd64")
+	if got := s.admit("prod", review("Pod", pod(`"example.com/why":"INC-7"`, "web@sha256:"+digestOf("web")), false)); !got.Response.Allowed {
+		t.Errorf("admission answers %+v", got)
+	}
+	s.report(http.StatusCreated, "prod", "K8S", fmt.Sprintf(`{"artifacts":[{"digests":{"web":%q},"creationTimestamp":1,"podName":"web-1","namespace":"shop"}]}`, digestOf("web/amd64")))
+	s.want(http.StatusCreated, http.MethodPost, s.auditsPath(), []byte(`{"name":"q3","environments":["prod"],"from":"2020-01-01","to":"2100-01-01"}`))
+	if rows, _ := s.population("?finding=broke_glass"); len(rows) != 1 || rows[0].GlassReason != "INC-7" {
+		t.Errorf("broke glass: %+v", rows)
+	}
+}

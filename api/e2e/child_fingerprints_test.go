@@ -167,6 +167,31 @@ func TestRunningChildrenAreRecognizedWhenTheirIndexIsReported(t *testing.T) {
 	}
 }
 
+// TestSharedChildRunsAsTheArtifactThatCounts reports two indexes with the same image for one platform to one flow. The image
+// counts as the later index, by whose trail snapshots and packages judge it, so the earlier one does not run.
+func TestSharedChildRunsAsTheArtifactThatCounts(t *testing.T) {
+	t.Parallel()
+	s := shareOnAnyEngine(t)
+	s.requireScans("prod")
+	s.reportIndex("images", "build-1", "web:1", "web:1/amd64", "web/arm64")
+	s.reportIndex("images", "build-2", "web:2", "web:2/amd64", "web/arm64")
+	s.runImages("prod", "web/arm64")
+	if got := lookup(t, s.getSnapshot("prod", "-1").Artifacts[0], "flows", 0, "trail_name"); got != "build-2" {
+		t.Errorf("the snapshot has the trail %v", got)
+	}
+	for name, want := range map[string]string{"web:1": "[]", "web:2": `["prod"]`} {
+		artifact := s.read("/artifacts/" + s.org + "/images/fingerprint/" + digestOf(name))
+		found := lookup(t, s.read("/search/"+s.org+"/sha/"+digestOf(name)), "artifacts", 0, "running_in")
+		if places := lookup(t, artifact, "running").([]any); asJSON(found) != want || (len(places) == 0) != (want == "[]") {
+			t.Errorf("%s runs in %s, by the search in %s, want %s", name, asJSON(places), asJSON(found), want)
+		}
+	}
+	s.runImages("prod", "web:1/amd64", "web/arm64")
+	if got := asJSON(lookup(t, s.read("/artifacts/"+s.org+"/images/fingerprint/"+digestOf("web:1")), "running")); got != `[{"environment_name":"prod","snapshot_index":2}]` {
+		t.Errorf("with its own image, the earlier one runs in %s", got)
+	}
+}
+
 func TestInvalidChildFingerprintsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)

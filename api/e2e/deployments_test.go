@@ -462,15 +462,17 @@ func TestArtifactWithoutProvenanceIsDeployed(t *testing.T) {
 			t.Errorf("%s of an unknown artifact is %v", member, value)
 		}
 	}
-	// When a flow reports the artifact later, the deployment keeps the time at which the artifact started.
+	// When a flow reports the artifact later, the deployment keeps the time at which the artifact started and its name then.
+	renamed := fmt.Sprintf(`{"artifacts":[{"digests":{"renamed":%q},"creationTimestamp":1}]}`, evidence.HashAPIKey("intruder"))
+	s.report(http.StatusOK, "prod", "server", renamed)
 	s.reportBuild(s.org, "web-ci", "web", "intruder", "acme/web", "1")
-	s.reportServer("prod", "intruder")
+	s.report(http.StatusCreated, "prod", "server", renamed)
 	for _, path := range []string{"/deployments/" + s.org, "/repos/" + s.org + "/" + s.repoID(s.org, "1") + "/deployments"} {
 		t.Run(s.caseName(path), func(t *testing.T) {
 			s := s.in(t)
 			found := lookup(t, s.read(path), "deployments").([]any)
 			if len(found) != 1 || lookup(t, found[0], "artifact", "flow_name") != "web-ci" ||
-				lookup(t, found[0], "deployed_at") != lookup(t, deployment, "deployed_at") || lookup(t, found[0], "snapshot_index") != 1.0 {
+				lookup(t, found[0], "deployed_at") != lookup(t, deployment, "deployed_at") || lookup(t, found[0], "snapshot_index") != 1.0 || lookup(t, found[0], "artifact_name") != "/opt/intruder" {
 				t.Errorf("%s", asJSON(found))
 			}
 		})

@@ -64,6 +64,26 @@ func TestNonComplianceIsExplainedByFindingsOfAttestations(t *testing.T) {
 	s.report(http.StatusOK, "prod", "server", string(serverReport("web")))
 }
 
+// TestLinksOfAnOldExplanationLeadToTheRenamedFlow reads a snapshot after its flow was renamed and its name taken by another.
+func TestLinksOfAnOldExplanationLeadToTheRenamedFlow(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.createEnvironment("prod", evidence.Server)
+	s.reportFile("build", "web")
+	s.attestGeneric("trail-of-web", "review", false, "")
+	s.storePolicy("production", "attestations: [{type: generic, name: review}]")
+	s.attach("prod", "production")
+	s.reportServer("prod", "web")
+	s.want(http.StatusOK, http.MethodPut, "/flows/"+s.org+"/build/rename", []byte(`{"new_name":"compile"}`))
+	s.createFlow("build")
+	links := lookup(t, s.read("/snapshots/"+s.org+"/prod/1?explain=true"), "artifacts", 0, "explanation", 0, "links")
+	for _, name := range []string{"trail", "attestation"} {
+		if got := lookup(t, links, name).(string); !strings.Contains(got, "/flows/compile/trails/trail-of-web") {
+			t.Errorf("the %s is linked as %s", name, got)
+		}
+	}
+}
+
 // textsIn returns all strings in a JSON value.
 func textsIn(value any) (texts []string) {
 	switch value := value.(type) {

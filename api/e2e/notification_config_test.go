@@ -65,7 +65,7 @@ func TestWrongNotificationConfigsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	for body, want := range map[string]map[string]string{
-		`{}`:                                            {"targets": "Field required [input: None]"},
+		`{}`: {"targets": "Field required [input: None]"},
 		`{"targets":[{"type":"EMAIL","emails":["x"]}]}`: {"targets[0].emails[0]": "Input should be an e-mail address without a display name [input: x]"},
 		`{"targets":[],"detection":[]}`:                 {"detection": "Input should be a valid dictionary or object to extract fields from [input: []]"},
 		`{"targets":[],"detection":{"days_before":[31]}}`: {

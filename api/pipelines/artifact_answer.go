@@ -32,7 +32,7 @@ type evaluatedArtifact struct {
 }
 
 // evaluateWithHistory is evaluate for answers with the history. It reads all attestations of the records and, with
-// two more commands, one if they have children, and two if they ran, the environments that they run or ran in.
+// two more commands, up to three if they have children, and two if they ran, the environments that they run or ran in.
 func (h *handlers) evaluateWithHistory(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord) ([]evaluatedArtifact, error) {
 	attested, err := h.Attestations.OfRecords(ctx, org.OrgID, records)
 	if err != nil {
@@ -264,9 +264,8 @@ func leadTimes(all []environmentRuns, since *float64) map[string]float64 {
 	return times
 }
 
-// artifactsByFingerprint maps each fingerprint and child fingerprint to the fingerprints of the artifacts that it
-// belongs to. A child that was itself reported as an artifact belongs only to itself (docs/semantics.md 5.5). The children
-// are those of all records of an artifact: the latest may have been reported without any.
+// artifactsByFingerprint maps each fingerprint and child fingerprint to the fingerprints of the artifacts that it counts
+// as (docs/semantics.md 5.5). The children are those of all records of an artifact: the latest may have none.
 func (h *handlers) artifactsByFingerprint(ctx context.Context, org string, records []evidence.ArtifactRecord) (map[string][]string, error) {
 	own := resource.UniqueOf(records, func(record *evidence.ArtifactRecord) string { return record.Fingerprint })
 	children, err := h.Provenances.Children(ctx, org, own)
@@ -275,13 +274,11 @@ func (h *handlers) artifactsByFingerprint(ctx context.Context, org string, recor
 	}
 	artifacts := map[string][]string{}
 	for _, fingerprint := range own {
-		for _, one := range append([]string{fingerprint}, children[fingerprint]...) {
-			artifacts[one] = append(artifacts[one], fingerprint)
-		}
-	}
-	reported, err := h.Provenances.Children(ctx, org, storage.Distinct(slices.Concat(slices.Collect(maps.Values(children))...)))
-	for fingerprint := range reported {
 		artifacts[fingerprint] = []string{fingerprint}
+	}
+	counted, err := h.Provenances.GetMany(ctx, org, storage.Distinct(slices.Concat(slices.Collect(maps.Values(children))...)))
+	for i := range counted {
+		artifacts[counted[i].Fingerprint] = evidence.Fingerprints(counted[i].Fingerprint, counted[i].Origins())
 	}
 	return artifacts, err
 }

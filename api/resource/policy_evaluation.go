@@ -294,7 +294,11 @@ func explain(l links.Links, org evidence.OrgAccess, applied *policy.Applied, num
 	}
 	if found := resolution.Attestation; found != nil && found.ID != "" {
 		shown.Attestation = &ExplainedAttestation{ID: found.ID, Name: found.Name, Type: found.Type}
-		shown.Links["attestation"] = l.Attestation(org.OrgName, found.Flow, found.Trail, found.ID)
+		flow := found.Flow // its name when the artifact was evaluated
+		if shown.FlowName != nil && shown.Control == nil {
+			flow = *shown.FlowName
+		}
+		shown.Links["attestation"] = l.Attestation(org.OrgName, flow, found.Trail, found.ID)
 	}
 	return shown
 }

@@ -104,7 +104,7 @@ func (a *artifactPage) loadRecord(p *page, id string) error {
 	for _, one := range found.Data {
 		for _, status := range one.Status.Artifacts {
 			if status.ArtifactID != nil && *status.ArtifactID == id {
-				return a.loadFrom(p, one.Name, status.Entries)
+				return a.loadFrom(p, id, one.Name, status.Entries)
 			}
 		}
 	}
@@ -112,15 +112,19 @@ func (a *artifactPage) loadRecord(p *page, id string) error {
 	return a.loadNewest(p)
 }
 
-// loadFrom reads the record in a trail.
-func (a *artifactPage) loadFrom(p *page, trail string, entries []entry) error {
-	a.Superseded = true
-	p.APIPath = request.Target("/artifacts/%s/%s/fingerprint/%s", a.Org, a.Artifact.FlowName, a.Artifact.Fingerprint) +
+// loadFrom reads the record with an id in a trail. The API answers for the newest one there, which may have another name.
+func (a *artifactPage) loadFrom(p *page, id, trail string, entries []entry) error {
+	path := request.Target("/artifacts/%s/%s/fingerprint/%s", a.Org, a.Artifact.FlowName, a.Artifact.Fingerprint) +
 		"?" + url.Values{"trail": {trail}}.Encode()
-	a.Artifact = pipelines.ArtifactResponse{}
-	if err := p.Get(p.APIPath, &a.Artifact); err != nil {
+	var found pipelines.ArtifactResponse
+	if err := p.Get(path, &found); err != nil {
 		return err
 	}
+	if found.ID != id {
+		a.Unknown = true
+		return a.loadNewest(p)
+	}
+	p.APIPath, a.Artifact, a.Superseded = path, found, true
 	return a.loadAttestations(p, entries)
 }
 

@@ -51,6 +51,15 @@ func TestEarlierReportOfAnArtifactIsShown(t *testing.T) {
 	artifactAPI(t).open(t, artifactPath+"?artifact_id=other").has(t, "none of the latest", `href="/acme/flows/checkout/trails/t2"`)
 }
 
+// TestReportUnderAnotherNameIsNotShownForAnEarlierOne asks for a record whose trail has a newer one of the artifact.
+func TestReportUnderAnotherNameIsNotShownForAnEarlierOne(t *testing.T) {
+	api := artifactAPI(t)
+	api.answers["GET /artifacts/acme/checkout/fingerprint/"+fingerprint+"?trail=t1"] = canned(artifactText("other-name", "t1", ""))
+	shown := api.open(t, artifactPath+"?artifact_id=old")
+	shown.has(t, "none of the latest", `href="/acme/flows/checkout/trails/t2"`)
+	shown.lacks(t, "This is an earlier report", `href="/acme/flows/checkout/trails/t1"`)
+}
+
 func TestVerdictsAreRequestedForFewEnvironments(t *testing.T) {
 	api, running := artifactAPI(t), []string{}
 	for i := range 12 {

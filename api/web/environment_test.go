@@ -59,7 +59,7 @@ func TestEnvironmentPageExplainsFailuresFirst(t *testing.T) {
 		`[{"index":3,"state":true,"from":1774950000.5},{"index":2,"state":null,"from":1774900000.5},{"index":1,"state":false,"from":1774800000.5}]`)
 	api.answers["GET /log/acme/entries"] = canned(`{"entries":[{"fact":"snapshot/production:2","index":6}]}`)
 	shown := api.open(t, "/acme/environments/production/snapshots/2")
-	shown.has(t, escapedScript, `<a href="/api/v2/log/acme/proof/snapshot/production:2" download>logged as entry 6</a>`, `<span class="state bad">silent</span>`, "1 compliant, 1 not compliant, 0 not judged", "Report &lt;script&gt;", "4ab2c0e1f5d9",
+	shown.has(t, escapedScript, `<a href="/api/v2/log/acme/proof/snapshot/production:2" download>logged as entry 6</a>`, `<p>The environment now: <span class="state bad">not compliant</span> <span class="type">K8S</span> <span class="state bad">silent</span>`, "1 compliant, 1 not compliant, 0 not judged", "Report &lt;script&gt;", "4ab2c0e1f5d9",
 		`href="/acme/flows/a%2Fb/artifacts/`+fingerprint+`"`, "became non compliant",
 		`href="/acme/environments/production/snapshots/1" rel="prev"`, `href="/acme/environments/production/snapshots/3" rel="next"`, "/diff?from=1&amp;to=2",
 		`snapshots/3">Snapshot 3</a> <span class="state good">compliant<`,

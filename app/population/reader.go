@@ -161,6 +161,10 @@ func (r *Reader) addBreakGlass(ctx context.Context, deployments []snapshot.Deplo
 	for i := range deployments {
 		key := [2]string{deployments[i].Environment, deployments[i].Fingerprint}
 		started[key] = append(started[key], i)
+		if origin := deployments[i].Origin; origin != nil && origin.Parent != "" { // the workload may name the index
+			key[1] = origin.Parent
+			started[key] = append(started[key], i)
+		}
 		first, last = min(first, rows[i].DeployedAt), max(last, rows[i].DeployedAt)
 	}
 	return r.store.Admissions.BrokenGlass(ctx, environmentsOf(deployments), first-breakGlassWindow, last, func(record *admission.Record) error {

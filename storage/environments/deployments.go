@@ -52,13 +52,21 @@ func (d *Deployments) RecordIn(batch *storage.Batch, made, learned []snapshot.De
 	d.Collection.PutIn(batch, learned...)
 }
 
-// KeepStarts copies to learned deployments the stored verdicts with which they began to run: one command, or none if
-// there are no deployments.
-func (d *Deployments) KeepStarts(ctx context.Context, learned []snapshot.Deployment) error {
+// KeepStarts copies to learned deployments the stored names and verdicts with which they began to run, and the names to
+// their copies for repositories in made: one command, or none if there are no learned deployments.
+func (d *Deployments) KeepStarts(ctx context.Context, made, learned []snapshot.Deployment) error {
 	stored, err := d.GetMany(ctx, evidence.Map(learned, func(one snapshot.Deployment) string { return one.ID() }))
 	known := storage.ByKey(stored, (*snapshot.Deployment).ID)
 	for i := range learned {
-		learned[i].Start = known[learned[i].ID()].Start
+		start := known[learned[i].ID()]
+		learned[i].Start, learned[i].Name = start.Start, cmp.Or(start.Name, learned[i].Name)
+	}
+	for i := range made {
+		deployment := made[i]
+		deployment.Repo = ""
+		if start, ok := known[deployment.ID()]; ok {
+			made[i].Name = start.Name
+		}
 	}
 	return err
 }

@@ -252,6 +252,9 @@ func (w *writer) shows(ctx context.Context, allowed *evidence.Allowance, number 
 	if err != nil {
 		return false, err
 	}
-	artifact := snapshot.ByFingerprint(artifacts)[allowed.Fingerprint]
-	return artifact.Compliant == nil || *artifact.Compliant, nil
+	return !slices.ContainsFunc(artifacts, func(one snapshot.Artifact) bool {
+		permitted := one.Fingerprint == allowed.Fingerprint ||
+			slices.ContainsFunc(one.Origins, func(origin snapshot.Origin) bool { return origin.Parent == allowed.Fingerprint })
+		return permitted && one.Compliant != nil && !*one.Compliant
+	}), nil
 }

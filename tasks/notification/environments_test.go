@@ -85,7 +85,13 @@ func TestEvaluationWithoutAReportScalesNothing(t *testing.T) {
 // requireProvenance attaches a policy that requires provenance, and evaluates the environment.
 func (s *scene) requireProvenance() {
 	s.t.Helper()
-	source := "_schema: https://kosli.com/schemas/policy/environment/v1\nartifacts:\n  provenance:\n    required: true\n"
+	s.require("provenance:\n    required: true")
+}
+
+// require attaches a policy with a rule.
+func (s *scene) require(rule string) {
+	s.t.Helper()
+	source := "_schema: https://kosli.com/schemas/policy/environment/v1\nartifacts:\n  " + rule + "\n"
 	_, err := s.store.Policies.Put(s.t.Context(), governance.Change{Org: acme.OrgID, Name: "known", Content: []byte(source), By: "anna", At: evidence.Seconds(s.clock.Now())})
 	s.must(err)
 	s.must(s.store.Environments.Modify(s.t.Context(), s.env, evidence.Seconds(s.clock.Now()), func(e *evidence.Environment) (bool, error) {
@@ -252,6 +258,25 @@ func TestAllowanceNoticesHaveTheVerdictThatFollows(t *testing.T) {
 	s.wantNotices("ARTIFACT_ALLOWED another WEBHOOK")
 	s.must(<-evaluated)
 	if shown := s.deliveries(number)[0].Notice.Snapshot; shown.Index != 4 || shown.Status != "compliant" {
+		t.Errorf("the notice has snapshot %+v", shown)
+	}
+}
+
+// TestAllowanceNoticesHaveTheVerdictOnChildren permits an index, one of whose images runs.
+func TestAllowanceNoticesHaveTheVerdictOnChildren(t *testing.T) {
+	s := newScene(t)
+	number := s.action(notification.OfEnvironments, s.env, []notification.Trigger{notification.AllowedArtifact}, webhook("a"))
+	s.must(s.store.Recorder.Report(t.Context(), s.scope("1"), evidence.ArtifactRecord{
+		ID: evidence.NewID(), Org: acme.OrgID, Trail: "1", Name: "api", Filename: "index", Fingerprint: fingerprint("index"),
+		ChildFingerprints: []string{fingerprint("image")}, CreatedAt: evidence.Seconds(s.clock.Now()),
+	}, nil))
+	s.report("image")
+	s.require("attestations:\n    - type: junit")
+	s.allow("index")
+	s.must(s.store.Generations.Bump(t.Context(), acme.OrgID))
+	s.must(s.evaluate())
+	s.wantNotices("ARTIFACT_ALLOWED index WEBHOOK")
+	if shown := s.deliveries(number)[0].Notice.Snapshot; shown.Index != 3 || shown.Status != "compliant" {
 		t.Errorf("the notice has snapshot %+v", shown)
 	}
 }
