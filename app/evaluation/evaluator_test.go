@@ -242,9 +242,9 @@ func TestChildStartsNoChildren(t *testing.T) {
 	}
 }
 
-// TestVerifierEvaluatesWhatIsCloseToTheLimits has a rule that allocates some 6 MiB. Unlike the memory in use and the time,
+// TestVerifierEvaluatesWhatCostsNearlyTheLimits has a rule that allocates some 6 MiB. Unlike the memory in use and the time,
 // allocations do not vary.
-func TestVerifierEvaluatesWhatIsCloseToTheLimits(t *testing.T) {
+func TestVerifierEvaluatesWhatCostsNearlyTheLimits(t *testing.T) {
 	limits := Limits{Bytes: 4 << 20, Memory: 64 << 20, CPU: time.Minute}
 	closeToLimits := rules(`("x" * 6000000) | length > 1`)
 	_, err := newEvaluator(t, limits).Evaluate(t.Context(), "org", closeToLimits, json.RawMessage("{}"))
