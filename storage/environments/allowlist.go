@@ -30,7 +30,7 @@ type Allowlist struct {
 // NewAllowlist binds the repository to an engine.
 func NewAllowlist(docs storage.Documents, outbox Outbox) *Allowlist {
 	return &Allowlist{docs: docs, outbox: outbox, collection: storage.NewCollection(docs, allowlistSchema,
-		func(a *evidence.Allowance) string { return allowanceID(a.Environment, a.Fingerprint) }, allowanceFields)}
+		func(a *evidence.Allowance) string { return idIn(a.Environment, a.Fingerprint) }, allowanceFields)}
 }
 
 func allowanceFields(a *evidence.Allowance) map[string]any {
@@ -41,12 +41,10 @@ func allowanceFields(a *evidence.Allowance) map[string]any {
 	return fields
 }
 
-func allowanceID(environment, fingerprint string) string { return environment + "/" + fingerprint }
-
 // Put permits an artifact in an environment, or repeats that, and notifies actions. It returns the allowance as stored.
 func (a *Allowlist) Put(ctx context.Context, fresh evidence.Allowance) (evidence.Allowance, error) {
 	for {
-		seen, err := a.collection.GetOrZero(ctx, allowanceID(fresh.Environment, fresh.Fingerprint))
+		seen, err := a.collection.GetOrZero(ctx, idIn(fresh.Environment, fresh.Fingerprint))
 		if err != nil {
 			return fresh, err
 		}
@@ -74,7 +72,7 @@ func (a *Allowlist) Expired(ctx context.Context, at float64) ([]evidence.Allowan
 
 // Lapse records that the environment of an expired allowance was evaluated without it, unless it was renewed since.
 func (a *Allowlist) Lapse(ctx context.Context, expired evidence.Allowance) error {
-	_, err := a.collection.Update(ctx, allowanceID(expired.Environment, expired.Fingerprint), storage.WithoutError(func(one *evidence.Allowance) {
+	_, err := a.collection.Update(ctx, idIn(expired.Environment, expired.Fingerprint), storage.WithoutError(func(one *evidence.Allowance) {
 		one.Lapsed = one.ExpiresAt == expired.ExpiresAt
 	}))
 	return err
@@ -83,7 +81,7 @@ func (a *Allowlist) Lapse(ctx context.Context, expired evidence.Allowance) error
 // Of returns which artifacts are permitted in an environment by allowances that are in force: one command per MaxMany.
 // artifacts has all fingerprints of each artifact. The result has its allowance by the first of them.
 func (a *Allowlist) Of(ctx context.Context, environment string, artifacts [][]string, inForce func(*evidence.Allowance) bool) (map[string]evidence.Allowance, error) {
-	ids := evidence.Map(slices.Concat(artifacts...), func(fingerprint string) string { return allowanceID(environment, fingerprint) })
+	ids := evidence.Map(slices.Concat(artifacts...), func(fingerprint string) string { return idIn(environment, fingerprint) })
 	found, err := a.collection.GetMany(ctx, storage.Distinct(ids))
 	byFingerprint := storage.ByKey(found, func(allowed *evidence.Allowance) string { return allowed.Fingerprint })
 	allowed := map[string]evidence.Allowance{}

@@ -96,7 +96,7 @@ func (e *Events) OfRepos(ctx context.Context, r EventRange, repos []string, p Ev
 }
 
 func (e *Events) withOrdinals(ctx context.Context, environment string, ordinals []int64) ([]snapshot.Event, error) {
-	return e.log.GetMany(ctx, evidence.Map(ordinals, func(ordinal int64) string { return eventID(environment, ordinal) }))
+	return e.log.GetMany(ctx, evidence.Map(ordinals, func(ordinal int64) string { return numbered(environment, ordinal) }))
 }
 
 func ordinalsOf(entries []storage.Record) []int64 {

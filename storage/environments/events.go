@@ -3,7 +3,6 @@ package environments
 import (
 	"context"
 	"slices"
-	"strconv"
 
 	"attestry/evidence/snapshot"
 	"attestry/storage"
@@ -30,14 +29,10 @@ type repoEvent struct {
 	Timestamp   float64 `json:"timestamp"`
 }
 
-func (e *repoEvent) id() string { return eventID(e.Environment, e.Ordinal) + "/" + e.Repo }
+func (e *repoEvent) id() string { return numbered(e.Environment, e.Ordinal) + "/" + e.Repo }
 
 func (e *repoEvent) fields() map[string]any {
 	return map[string]any{"repo_environment": e.Environment, "repo": e.Repo, "time": e.Timestamp, "ordinal": e.Ordinal}
-}
-
-func eventID(environment string, ordinal int64) string {
-	return environment + "/" + strconv.FormatInt(ordinal, 10)
 }
 
 func eventFields(e *snapshot.Event) map[string]any {
@@ -53,7 +48,7 @@ func NewEvents(docs storage.Documents) *Events {
 	return &Events{
 		docs: docs,
 		log: storage.NewCollection(docs, eventSchema,
-			func(e *snapshot.Event) string { return eventID(e.Environment, e.Ordinal) }, eventFields),
+			func(e *snapshot.Event) string { return numbered(e.Environment, e.Ordinal) }, eventFields),
 		ofRepos: storage.NewCollection(docs, eventSchema, (*repoEvent).id, (*repoEvent).fields),
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/bytedance/sonic"
 	"github.com/klauspost/compress/zstd"
@@ -74,7 +73,7 @@ func NewReports(docs storage.Documents, objects storage.Objects) *Reports {
 		compressor:   compressor,
 		decompressor: decompressor,
 		Collection: storage.NewCollection(docs, reportSchema,
-			func(r *WaitingReport) string { return reportID(r.Environment, r.Arrival) },
+			func(r *WaitingReport) string { return numbered(r.Environment, r.Arrival) },
 			func(r *WaitingReport) map[string]any {
 				fields := map[string]any{"environment": r.Environment, "arrival": r.Arrival, "object": r.Object}
 				if r.Failure != "" {
@@ -88,10 +87,6 @@ func NewReports(docs storage.Documents, objects storage.Objects) *Reports {
 				return fields
 			}),
 	}
-}
-
-func reportID(environment string, arrival int64) string {
-	return environment + "/" + strconv.FormatInt(arrival, 10)
 }
 
 // Pack puts the canonical report into its record: compressed, and as an object if it is large. A repeat has none.
@@ -146,7 +141,7 @@ func (r *Reports) content(ctx context.Context, record *WaitingReport) ([]byte, e
 
 // Get returns the report of an arrival number, or ErrNotFound.
 func (r *Reports) Get(ctx context.Context, environment string, arrival int64) (WaitingReport, error) {
-	return r.Collection.Get(ctx, reportID(environment, arrival))
+	return r.Collection.Get(ctx, numbered(environment, arrival))
 }
 
 // Exists reports whether the report of that arrival number is stored: one command.
@@ -166,7 +161,7 @@ func (r *Reports) Exists(ctx context.Context, environment string, arrival int64)
 func (r *Reports) NextPending(ctx context.Context, environment string, arrival int64, limit int) ([]WaitingReport, error) {
 	ids := make([]string, limit)
 	for i := range ids {
-		ids[i] = reportID(environment, arrival+1+int64(i))
+		ids[i] = numbered(environment, arrival+1+int64(i))
 	}
 	records, err := r.Collection.GetMany(ctx, ids)
 	if errors.Is(err, storage.ErrDamaged) {
@@ -264,7 +259,7 @@ func (r *Reports) parkedOneByOne(ctx context.Context, query storage.Query) ([]Wa
 
 // Discard is Remove for references. A report that was parked meanwhile stays.
 func (r *Reports) Discard(ctx context.Context, refs []ReportRef) error {
-	records, err := r.Collection.GetMany(ctx, evidence.Map(refs, func(ref ReportRef) string { return reportID(ref.Environment, ref.Arrival) }))
+	records, err := r.Collection.GetMany(ctx, evidence.Map(refs, func(ref ReportRef) string { return numbered(ref.Environment, ref.Arrival) }))
 	if err != nil {
 		return err
 	}
@@ -273,7 +268,7 @@ func (r *Reports) Discard(ctx context.Context, refs []ReportRef) error {
 
 // Remove deletes processed reports and their objects.
 func (r *Reports) Remove(ctx context.Context, records ...WaitingReport) error {
-	ids := evidence.Map(records, func(record WaitingReport) string { return reportID(record.Environment, record.Arrival) })
+	ids := evidence.Map(records, func(record WaitingReport) string { return numbered(record.Environment, record.Arrival) })
 	if err := r.Collection.Delete(ctx, ids...); err != nil {
 		return err
 	}
@@ -282,7 +277,7 @@ func (r *Reports) Remove(ctx context.Context, records ...WaitingReport) error {
 
 // RemoveIn adds the removal of a processed report to a batch. After the batch, RemoveObjects removes its object.
 func (r *Reports) RemoveIn(batch *storage.Batch, record *WaitingReport) {
-	r.Collection.DeleteIn(batch, reportID(record.Environment, record.Arrival))
+	r.Collection.DeleteIn(batch, numbered(record.Environment, record.Arrival))
 }
 
 // RemoveObjects deletes the objects of reports that were removed.

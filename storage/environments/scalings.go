@@ -24,7 +24,7 @@ type scaling struct {
 // NewScalings binds the repository to an engine.
 func NewScalings(docs storage.Documents) *Scalings {
 	return &Scalings{collection: storage.NewCollection(docs, scalingSchema,
-		func(s *scaling) string { return reportID(s.Environment, s.Arrival) }, nil)}
+		func(s *scaling) string { return numbered(s.Environment, s.Arrival) }, nil)}
 }
 
 // Of returns the scaling that a head of an environment names: one command, none if it names none.
@@ -32,7 +32,7 @@ func (s *Scalings) Of(ctx context.Context, head *snapshot.Head) (snapshot.Scalin
 	if head.Scaled == 0 {
 		return nil, nil
 	}
-	stored, err := s.collection.GetOrZero(ctx, reportID(head.Environment, head.Scaled))
+	stored, err := s.collection.GetOrZero(ctx, numbered(head.Environment, head.Scaled))
 	return stored.Value.Instances, err
 }
 
@@ -44,6 +44,6 @@ func (s *Scalings) PutIn(batch *storage.Batch, environment string, arrival int64
 // RemoveIn adds the removal of the scaling that a head names to a batch.
 func (s *Scalings) RemoveIn(batch *storage.Batch, head *snapshot.Head) {
 	if head.Scaled != 0 {
-		s.collection.DeleteIn(batch, reportID(head.Environment, head.Scaled))
+		s.collection.DeleteIn(batch, numbered(head.Environment, head.Scaled))
 	}
 }

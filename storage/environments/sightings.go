@@ -20,13 +20,11 @@ func NewFirstSeen(docs storage.Documents) *FirstSeen {
 	return &FirstSeen{Collection: storage.NewCollection(docs, firstSeenSchema, firstSeenKey, nil)}
 }
 
-func firstSeenKey(s *snapshot.FirstSeen) string { return firstSeenID(s.Environment, s.Fingerprint) }
-
-func firstSeenID(environment, fingerprint string) string { return environment + "/" + fingerprint }
+func firstSeenKey(s *snapshot.FirstSeen) string { return idIn(s.Environment, s.Fingerprint) }
 
 // First returns when fingerprints first ran in an environment, in Unix seconds, without those that never did.
 func (s *FirstSeen) First(ctx context.Context, environment string, fingerprints []string) (map[string]float64, error) {
-	ids := evidence.Map(fingerprints, func(fingerprint string) string { return firstSeenID(environment, fingerprint) })
+	ids := evidence.Map(fingerprints, func(fingerprint string) string { return idIn(environment, fingerprint) })
 	found, err := s.Collection.GetMany(ctx, ids)
 	first := make(map[string]float64, len(found))
 	for _, sighting := range found {
@@ -39,9 +37,9 @@ func (s *FirstSeen) First(ctx context.Context, environment string, fingerprints 
 func (s *FirstSeen) Kinds(ctx context.Context, deployments []snapshot.Deployment) ([]snapshot.DeploymentKind, error) {
 	var ids []string
 	for i := range deployments {
-		ids = append(ids, firstSeenID(deployments[i].Environment, deployments[i].Fingerprint))
+		ids = append(ids, idIn(deployments[i].Environment, deployments[i].Fingerprint))
 		if previous := deployments[i].Replaced(); previous != nil {
-			ids = append(ids, firstSeenID(deployments[i].Environment, previous.Fingerprint))
+			ids = append(ids, idIn(deployments[i].Environment, previous.Fingerprint))
 		}
 	}
 	found, err := s.Collection.GetMany(ctx, storage.Distinct(ids))
@@ -51,6 +49,6 @@ func (s *FirstSeen) Kinds(ctx context.Context, deployments []snapshot.Deployment
 		if previous := one.Replaced(); previous != nil {
 			replaced = previous.Fingerprint
 		}
-		return one.Kind(first[firstSeenID(one.Environment, one.Fingerprint)].At, first[firstSeenID(one.Environment, replaced)].At)
+		return one.Kind(first[idIn(one.Environment, one.Fingerprint)].At, first[idIn(one.Environment, replaced)].At)
 	}), err
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
@@ -31,15 +30,11 @@ func NewSnapshots(docs storage.Documents) *Snapshots {
 		chunks: storage.NewCollection(docs, chunkSchema, func(c *storedChunk) string { return c.id }, nil),
 		cached: cache.NewLRU[snapshot.Chunk](maxCachedBytes),
 		Collection: storage.NewCollection(docs, snapshotSchema,
-			func(s *snapshot.Snapshot) string { return snapshotID(s.Environment, s.Number) },
+			func(s *snapshot.Snapshot) string { return numbered(s.Environment, s.Number) },
 			func(s *snapshot.Snapshot) map[string]any {
 				return map[string]any{"environment": s.Environment, "number": s.Number, "time": s.Timestamp}
 			}),
 	}
-}
-
-func snapshotID(environment string, number int64) string {
-	return environment + "/" + strconv.FormatInt(number, 10)
 }
 
 // InsertIn adds the snapshot's missing chunks to a batch, and then the snapshot. ErrExists means that its number is
@@ -65,17 +60,17 @@ func (s *Snapshots) Forget(chunks []string) {
 
 // Get returns a snapshot by number, or ErrNotFound.
 func (s *Snapshots) Get(ctx context.Context, environment string, number int64) (snapshot.Snapshot, error) {
-	return s.Collection.Get(ctx, snapshotID(environment, number))
+	return s.Collection.Get(ctx, numbered(environment, number))
 }
 
 // GetMany returns the snapshots that exist among numbers, in their order.
 func (s *Snapshots) GetMany(ctx context.Context, environment string, numbers []int64) ([]snapshot.Snapshot, error) {
-	return s.Collection.GetMany(ctx, evidence.Map(numbers, func(number int64) string { return snapshotID(environment, number) }))
+	return s.Collection.GetMany(ctx, evidence.Map(numbers, func(number int64) string { return numbered(environment, number) }))
 }
 
 // Of returns the snapshots of members of a logical environment that exist, in their order: one command per MaxMany.
 func (s *Snapshots) Of(ctx context.Context, members []snapshot.Member) ([]snapshot.Snapshot, error) {
-	return s.Collection.GetMany(ctx, evidence.Map(members, func(m snapshot.Member) string { return snapshotID(m.Environment, m.Number) }))
+	return s.Collection.GetMany(ctx, evidence.Map(members, func(m snapshot.Member) string { return numbered(m.Environment, m.Number) }))
 }
 
 // Last returns the last snapshot of an environment, a zero one if there is none. It reads the snapshots themselves, as

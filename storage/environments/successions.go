@@ -28,12 +28,10 @@ func NewSuccessions(docs storage.Documents) *Successions {
 		func(s *snapshot.Succession) map[string]any {
 			return map[string]any{
 				"lineage": lineageKey(s.Environment, s.Lineage()), "since": s.Artifact.Since,
-				"flow": flowKey(s.Environment, s.Artifact.Origin.Flow), "time": s.At,
+				"flow": idIn(s.Environment, s.Artifact.Origin.Flow), "time": s.At,
 			}
 		})}
 }
-
-func flowKey(environment, flow string) string { return environment + "/" + flow }
 
 func successionID(s *snapshot.Succession) string {
 	return successionKey(s.Environment, PredecessorQuery{s.Lineage(), s.Artifact.Fingerprint, s.Artifact.Since})
@@ -44,7 +42,7 @@ func successionKey(environment string, of PredecessorQuery) string {
 }
 
 func lineageKey(environment string, lineage snapshot.Lineage) string {
-	return flowKey(environment, lineage.Flow) + "/" + lineage.Slot
+	return idIn(environment, lineage.Flow) + "/" + lineage.Slot
 }
 
 // PredecessorQuery asks for the predecessor of an artifact in a lineage.
@@ -165,7 +163,7 @@ func (s *Successions) Moments(ctx context.Context, environments []string, flow s
 	if len(environments) == 0 {
 		return nil, nil
 	}
-	keys := evidence.Map(environments, func(environment string) string { return flowKey(environment, flow) })
+	keys := evidence.Map(environments, func(environment string) string { return idIn(environment, flow) })
 	entries, err := storage.FindAllFields(ctx, s.Collection, storage.Query{
 		Index: "flow", Equal: []any{storage.OneOrSet(keys)},
 		From: &storage.Bound{Value: from}, To: &storage.Bound{Value: to}, Descending: true, Limit: limit,
