@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/url"
-	"strconv"
 
 	"attestry/evidence"
 	"attestry/evidence/control"
@@ -32,7 +31,7 @@ func NewControls(docs storage.Documents) *Controls {
 				return map[string]any{"org": c.Org, "identifier": c.Identifier}
 			}),
 		versions: storage.NewCollection(docs, controlVersionSchema,
-			func(v *control.Version) string { return controlVersionID(v.Org, v.Control, v.Version) },
+			func(v *control.Version) string { return versionID(v.Org, url.PathEscape(v.Control), v.Version) },
 			func(v *control.Version) map[string]any {
 				return map[string]any{"org": v.Org, "control": v.Control, "version": int64(v.Version)}
 			}),
@@ -40,10 +39,6 @@ func NewControls(docs storage.Documents) *Controls {
 }
 
 func controlID(org, identifier string) string { return org + "/" + url.PathEscape(identifier) }
-
-func controlVersionID(org, identifier string, version int) string {
-	return controlID(org, identifier) + "/" + strconv.Itoa(version)
-}
 
 // Create stores a new control as its version 1. ErrExists means that a control, maybe an archived one, has the
 // identifier.
@@ -128,7 +123,7 @@ func (c *Controls) List(ctx context.Context, org string) ([]control.Control, err
 
 // Version returns a version of a control, or ErrNotFound.
 func (c *Controls) Version(ctx context.Context, org, identifier string, version int) (control.Version, error) {
-	return c.versions.Get(ctx, controlVersionID(org, identifier, version))
+	return c.versions.Get(ctx, versionID(org, url.PathEscape(identifier), version))
 }
 
 // Versions returns a page of the versions of a control, by number.

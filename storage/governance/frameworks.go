@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"strconv"
 
 	"attestry/evidence"
 	"attestry/evidence/framework"
@@ -29,7 +28,7 @@ type File struct {
 // Framework is a version of a framework of an organization.
 type Framework struct{ File }
 
-func (f *Framework) id() string { return frameworkID(f.Org, f.Name, f.Version) }
+func (f *Framework) id() string { return versionID(f.Org, f.Name, f.Version) }
 
 // Parse parses the content. An error is Damaged, as it was checked when it was stored.
 func (f *Framework) Parse() (framework.Framework, error) {
@@ -38,10 +37,6 @@ func (f *Framework) Parse() (framework.Framework, error) {
 		err = storage.Damaged("The framework '"+f.Name+"' is damaged", err)
 	}
 	return parsed, err
-}
-
-func frameworkID(org, name string, version int) string {
-	return org + "/" + name + "/" + strconv.Itoa(version)
 }
 
 // Frameworks keeps the frameworks of organizations with all their versions.
@@ -76,7 +71,7 @@ func (f *Frameworks) Latest(ctx context.Context, org, name string) (Framework, e
 
 // Version returns a version of a framework, or ErrNotFound.
 func (f *Frameworks) Version(ctx context.Context, org, name string, version int) (Framework, error) {
-	return f.versions.Get(ctx, frameworkID(org, name, version))
+	return f.versions.Get(ctx, versionID(org, name, version))
 }
 
 // List returns the latest versions of the frameworks of an organization by name, without their content and comment.

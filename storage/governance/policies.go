@@ -45,7 +45,7 @@ func NewPolicies(docs storage.Documents) *Policies {
 			func(h *policy.Head) string { return policyID(h.Org, h.Name) },
 			func(h *policy.Head) map[string]any { return map[string]any{"org": h.Org, "name": h.Name} }),
 		versions: storage.NewCollection(docs, policyVersionSchema,
-			func(v *policy.Version) string { return policyVersionID(v.Org, v.Policy, v.Version) },
+			func(v *policy.Version) string { return versionID(v.Org, v.Policy, v.Version) },
 			func(v *policy.Version) map[string]any {
 				return map[string]any{"org": v.Org, "policy": v.Policy, "version": int64(v.Version)}
 			}),
@@ -54,8 +54,9 @@ func NewPolicies(docs storage.Documents) *Policies {
 
 func policyID(org, name string) string { return org + "/" + name }
 
-func policyVersionID(org, name string, version int) string {
-	return policyID(org, name) + "/" + strconv.Itoa(version)
+// versionID is the id of a version of what has a name in an organization.
+func versionID(org, name string, version int) string {
+	return org + "/" + name + "/" + strconv.Itoa(version)
 }
 
 // Change is a requested change of a policy.
@@ -112,7 +113,7 @@ func (p *Policies) insertVersion(ctx context.Context, change Change, number int)
 		if !errors.Is(err, storage.ErrExists) {
 			return number, err
 		}
-		taken, err := p.versions.Get(ctx, policyVersionID(change.Org, change.Name, number))
+		taken, err := p.versions.Get(ctx, versionID(change.Org, change.Name, number))
 		if err != nil || bytes.Equal(taken.Content, change.Content) {
 			return number, err
 		}
@@ -197,9 +198,9 @@ func (p *Policies) Applied(ctx context.Context, org string, references []policy.
 	applied := make([]policy.Applied, 0, len(references))
 	var missing []string
 	for _, reference := range references {
-		parsed, _ := p.parsed.Get(policyVersionID(org, reference.Name, reference.Version))
+		parsed, _ := p.parsed.Get(versionID(org, reference.Name, reference.Version))
 		if parsed == nil {
-			missing = append(missing, policyVersionID(org, reference.Name, reference.Version))
+			missing = append(missing, versionID(org, reference.Name, reference.Version))
 		}
 		applied = append(applied, policy.Applied{Reference: reference, Policy: parsed})
 	}
@@ -210,7 +211,7 @@ func (p *Policies) Applied(ctx context.Context, org string, references []policy.
 	for i := range applied {
 		one := &applied[i]
 		if one.Policy == nil {
-			one.Policy = found[policyVersionID(org, one.Name, one.Version)]
+			one.Policy = found[versionID(org, one.Name, one.Version)]
 		}
 		if one.Policy == nil {
 			return nil, damagedPolicy(one.Name, one.Version, storage.ErrNotFound)
@@ -221,7 +222,7 @@ func (p *Policies) Applied(ctx context.Context, org string, references []policy.
 
 // Files returns versions of policies with their files, in the order of references. A lost version is Damaged.
 func (p *Policies) Files(ctx context.Context, org string, references []policy.Reference) ([]policy.Version, error) {
-	ids := evidence.Map(references, func(of policy.Reference) string { return policyVersionID(org, of.Name, of.Version) })
+	ids := evidence.Map(references, func(of policy.Reference) string { return versionID(org, of.Name, of.Version) })
 	found, err := p.versions.GetMany(ctx, ids)
 	if err == nil && len(found) < len(ids) {
 		for i, reference := range references {
@@ -244,7 +245,7 @@ func (p *Policies) read(ctx context.Context, ids []string) (map[string]*policy.P
 		if err != nil {
 			return nil, damagedPolicy(version.Policy, version.Version, err)
 		}
-		id := policyVersionID(version.Org, version.Policy, version.Version)
+		id := versionID(version.Org, version.Policy, version.Version)
 		read[id] = &parsed
 		p.parsed.Put(id, &parsed, len(version.Content)+policyOverhead+parsed.PatternSize)
 	}
