@@ -286,26 +286,15 @@ type Description struct {
 	Archived bool
 }
 
-// current returns the name and the revision of a thing, or storage.ErrArchived.
-func (k *Kind[T]) current(ctx context.Context, id string) (name string, revision int64, err error) {
-	thing, err := k.Things.GetVersioned(ctx, id)
+// current returns a thing and its name, or storage.ErrArchived.
+func (k *Kind[T]) current(ctx context.Context, id string) (thing storage.Versioned[T], name string, err error) {
+	thing, err = k.Things.GetVersioned(ctx, id)
 	if err != nil {
-		return "", 0, err
+		return thing, "", err
 	}
 	described := k.Describe(&thing.Value)
 	if described.Archived {
-		return "", 0, storage.ErrArchived
+		return thing, "", storage.ErrArchived
 	}
-	return described.Name, thing.Revision, nil
-}
-
-// rename renames a thing at a revision, or returns storage.ErrMoved.
-func (k *Kind[T]) rename(ctx context.Context, id string, revision int64, name string, at float64) error {
-	thing, err := k.Things.Get(ctx, id)
-	if err != nil {
-		return err
-	}
-	k.Rename(&thing, name, at)
-	_, err = k.Things.Replace(ctx, thing, revision)
-	return err
+	return thing, described.Name, nil
 }

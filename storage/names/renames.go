@@ -14,13 +14,13 @@ func (n *registry[T]) Rename(ctx context.Context, org, name, to string, at float
 		return err
 	}
 	for range Attempts {
-		from, revision, err := n.kind.current(ctx, entry.ID)
+		thing, from, err := n.kind.current(ctx, entry.ID)
 		if err != nil || from == to {
 			return err
 		}
 		next := Entry{
 			Org: entry.Org, Kind: entry.Kind, Name: to, ID: entry.ID, Detail: entry.Detail,
-			Change: &pendingChange{At: at, From: from, Revision: revision},
+			Change: &pendingChange{At: at, From: from, Revision: thing.Revision},
 		}
 		err = n.claim(ctx, next)
 		if errors.Is(err, storage.ErrExists) {
@@ -42,7 +42,7 @@ func (n *registry[T]) resolveConflict(ctx context.Context, wanted Entry) error {
 	if err != nil || known.Value.free() {
 		return err
 	}
-	name, _, err := n.kind.current(ctx, known.Value.ID)
+	_, name, err := n.kind.current(ctx, known.Value.ID)
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return err
 	}
@@ -58,16 +58,17 @@ func (n *registry[T]) resolveConflict(ctx context.Context, wanted Entry) error {
 
 // finishRename finishes a renaming. If the thing has changed in another way since, the name becomes a former one.
 func (n *registry[T]) finishRename(ctx context.Context, entry Entry) error {
-	name, revision, err := n.kind.current(ctx, entry.ID)
+	thing, name, err := n.kind.current(ctx, entry.ID)
 	switch {
 	case errors.Is(err, storage.ErrNotFound):
 		return n.endChange(ctx, entry, archived)
 	case err != nil:
 		return err
-	case name != entry.Name && revision != entry.Change.Revision:
+	case name != entry.Name && thing.Revision != entry.Change.Revision:
 		return n.endChange(ctx, entry, former)
 	case name != entry.Name:
-		err := n.kind.rename(ctx, entry.ID, revision, entry.Name, entry.Change.At)
+		n.kind.Rename(&thing.Value, entry.Name, entry.Change.At)
+		_, err := n.kind.Things.Replace(ctx, thing.Value, thing.Revision)
 		if errors.Is(err, storage.ErrMoved) {
 			return nil // the caller reads the entry again and continues from its new state
 		}
@@ -95,7 +96,7 @@ func (n *registry[T]) demote(ctx context.Context, entry Entry) error {
 		if demoted.ID != entry.ID || demoted.free() || demoted.Change != nil {
 			return nil
 		}
-		name, _, err := n.kind.current(ctx, entry.ID)
+		_, name, err := n.kind.current(ctx, entry.ID)
 		if err != nil && !errors.Is(err, storage.ErrNotFound) {
 			return err
 		}
@@ -126,7 +127,7 @@ func (n *registry[T]) Archive(ctx context.Context, org, name string, at float64)
 		return err
 	}
 	for range Attempts {
-		name, _, err := n.kind.current(ctx, entry.ID)
+		_, name, err := n.kind.current(ctx, entry.ID)
 		if err != nil {
 			return err
 		}
