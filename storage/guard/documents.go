@@ -23,60 +23,48 @@ type documents struct {
 func (d *documents) Get(ctx context.Context, schema *storage.Schema, id string) (storage.Record, error) {
 	ctx, command := begin(ctx, "database get", collectionAttr(schema))
 	record, err := d.Documents.Get(ctx, schema, id)
-	if command.end(err) != nil {
-		return record, d.reportDamage(schema, err)
-	}
-	return record, d.verify(schema, record)
+	return record, d.verify(schema, command.end(err), record)
 }
 
 func (d *documents) GetMany(ctx context.Context, schema *storage.Schema, ids []string) ([]storage.Record, error) {
 	ctx, command := begin(ctx, "database get many", collectionAttr(schema))
 	records, err := d.Documents.GetMany(ctx, schema, ids)
-	if command.end(err) != nil {
-		return records, d.reportDamage(schema, err)
-	}
-	if schema.ContentAddressed && len(records) < len(ids) {
+	if command.end(err) == nil && schema.ContentAddressed && len(records) < len(ids) {
 		// Such ids come only from documents that refer to them.
 		d.guard.report(storage.Database, schema.Name, fmt.Errorf("%d of %d documents are lost", len(ids)-len(records), len(ids)))
 	}
-	return records, d.verify(schema, records...)
+	return records, d.verify(schema, err, records...)
 }
 
 func (d *documents) Find(ctx context.Context, schema *storage.Schema, query storage.Query) (storage.Page, error) {
 	ctx, command := begin(ctx, "database find", collectionAttr(schema))
 	page, err := d.Documents.Find(ctx, schema, query)
-	if command.end(err) != nil || query.FieldsOnly {
-		return page, d.reportDamage(schema, err)
+	if err = command.end(err); query.FieldsOnly {
+		return page, d.verify(schema, err)
 	}
-	return page, d.verify(schema, page.Records...)
+	return page, d.verify(schema, err, page.Records...)
 }
 
 func (d *documents) Count(ctx context.Context, schema *storage.Schema, query storage.Query) (int64, error) {
 	ctx, command := begin(ctx, "database count", collectionAttr(schema))
 	n, err := d.Documents.Count(ctx, schema, query)
-	return n, d.reportDamage(schema, command.end(err))
+	return n, d.verify(schema, command.end(err))
 }
 
 func (d *documents) List(ctx context.Context, schema *storage.Schema, after string, limit, maxBytes int) ([]storage.Record, error) {
 	ctx, command := begin(ctx, "database list", collectionAttr(schema))
 	records, err := d.Documents.List(ctx, schema, after, limit, maxBytes)
-	if command.end(err) != nil {
-		return records, d.reportDamage(schema, err)
-	}
-	return records, d.verify(schema, records...)
+	return records, d.verify(schema, command.end(err), records...)
 }
 
-// reportDamage reports damage that the engine has found, and returns err.
-func (d *documents) reportDamage(schema *storage.Schema, err error) error {
+// verify verifies the records that a command has returned with an error or nil. It reports damage that it or the engine
+// has found.
+func (d *documents) verify(schema *storage.Schema, err error, records ...storage.Record) error {
 	if errors.Is(err, storage.ErrDamaged) {
 		d.guard.report(storage.Database, schema.Name, err)
 	}
-	return err
-}
-
-func (d *documents) verify(schema *storage.Schema, records ...storage.Record) error {
-	if !schema.ContentAddressed {
-		return nil
+	if err != nil || !schema.ContentAddressed {
+		return err
 	}
 	for _, record := range records {
 		sum := sha256.Sum256(record.Body)
