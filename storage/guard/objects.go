@@ -72,19 +72,19 @@ func (o *guardedObjects) Get(ctx context.Context, key string, offset, length int
 	if first.complete {
 		return io.NopCloser(bytes.NewReader(first.content)), nil
 	}
-	content, err := o.open(ctx, key)
-	if err != nil {
-		return nil, o.explain(key, err)
-	}
-	again := newVerifyingReader(content, object.SHA256, offset, first.length)
-	return &reportingReader{Reader: again, objects: o, key: key, content: content}, nil
+	return o.open(ctx, object, offset, first.length)
 }
 
-// open opens a whole object. The span of the command ends before the object is read.
-func (o *guardedObjects) open(ctx context.Context, key string) (io.ReadCloser, error) {
+// open opens a range of an object that is longer than heldBack, and verifies the object while it is read. The span of
+// the command ends before that.
+func (o *guardedObjects) open(ctx context.Context, object storage.Object, offset, length int64) (io.ReadCloser, error) {
 	ctx, command := begin(ctx, "objects open")
-	content, err := o.Objects.Get(ctx, key, 0, -1)
-	return content, command.end(err)
+	content, err := o.Objects.Get(ctx, object.Key, 0, -1)
+	if command.end(err) != nil {
+		return nil, o.explain(object.Key, err)
+	}
+	verified := newVerifyingReader(content, object.SHA256, offset, length)
+	return &reportingReader{Reader: verified, Closer: content, objects: o, key: object.Key}, nil
 }
 
 // Stat implements storage.Objects.
@@ -152,9 +152,9 @@ func ProbeObjects(ctx context.Context, objects storage.Objects) (key string, kep
 // reportingReader reports damage that is found while an object is sent.
 type reportingReader struct {
 	io.Reader
+	io.Closer
 	objects *guardedObjects
 	key     string
-	content io.Closer
 }
 
 func (r *reportingReader) Read(p []byte) (int, error) {
@@ -164,8 +164,6 @@ func (r *reportingReader) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
-
-func (r *reportingReader) Close() error { return r.content.Close() }
 
 type progressiveObjects struct {
 	*guardedObjects
@@ -186,10 +184,5 @@ func (p progressiveObjects) Get(ctx context.Context, key string, offset, length 
 	if offset < 0 || length <= heldBack {
 		return p.guardedObjects.Get(ctx, key, offset, length)
 	}
-	content, err := p.open(ctx, key)
-	if err != nil {
-		return nil, p.explain(key, err)
-	}
-	verified := newVerifyingReader(content, object.SHA256, offset, length)
-	return &reportingReader{Reader: verified, objects: p.guardedObjects, key: key, content: content}, nil
+	return p.open(ctx, object, offset, length)
 }
