@@ -48,15 +48,12 @@ func refuseNewerForm(ctx context.Context, docs storage.Documents) error {
 // recordForm stores the form of this version, unless the database has a newer one.
 func recordForm(ctx context.Context, docs storage.Documents) error {
 	current := documentForm{ID: formID, Form: form, Program: buildinfo.Read().Version}
-	err := forms(docs).Insert(ctx, current)
-	if errors.Is(err, storage.ErrExists) {
-		_, err = forms(docs).Update(ctx, formID, func(stored *documentForm) error {
-			if stored.Form < form {
-				*stored = current
-			}
-			return nil
-		})
-	}
+	_, err := storage.Upsert(ctx, forms(docs), current, func(stored *documentForm) error {
+		if stored.Form < form {
+			*stored = current
+		}
+		return nil
+	})
 	if err != nil {
 		return fmt.Errorf("note which version the database is of: %w", err)
 	}
