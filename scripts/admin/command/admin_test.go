@@ -19,6 +19,7 @@ import (
 	"attestry/evidence/snapshot"
 	"attestry/process"
 	"attestry/process/buildinfo"
+	"attestry/process/cli"
 	"attestry/storage"
 	"attestry/storage/environments"
 	"attestry/storage/storagetest"
@@ -148,7 +149,7 @@ func TestParkedReportsAreListed(t *testing.T) { whenStoppedAndRunning(t, parkedR
 func parkedReportsAreListed(t *testing.T, s *site) {
 	prod, old := s.environments["prod"], s.environments["old"]
 	status, out, errs := s.run("jobs", "list")
-	if status != succeeded || errs != "" {
+	if status != cli.Success || errs != "" {
 		t.Fatalf("status %d: %s", status, errs)
 	}
 	var got []string
@@ -180,19 +181,19 @@ func TestParkedReportsAreRetriedOrDropped(t *testing.T) {
 func parkedReportsAreRetriedOrDropped(t *testing.T, s *site) {
 	prod, old := s.environments["prod"], s.environments["old"]
 	kind := job.Report.Name
-	s.want(failed, "jobs retry "+kind+" "+old+"/1", "", "its environment is archived; drop it")
-	s.want(succeeded, "jobs drop "+kind+" "+old+"/1", kind+" "+old+"/1 is dropped\n", "")
-	s.want(failed, "jobs drop "+kind+" "+old+"/1", "", "is not parked")
-	s.want(failed, "jobs retry "+kind+" all", kind+" "+prod+"/1 waits again\n", kind+" "+prod+"/2: The stored report 2 of environment "+prod+" is damaged or lost: ")
-	s.want(failed, "jobs retry "+kind+" "+prod+"/1", "", "is not parked")
+	s.want(cli.Failure, "jobs retry "+kind+" "+old+"/1", "", "its environment is archived; drop it")
+	s.want(cli.Success, "jobs drop "+kind+" "+old+"/1", kind+" "+old+"/1 is dropped\n", "")
+	s.want(cli.Failure, "jobs drop "+kind+" "+old+"/1", "", "is not parked")
+	s.want(cli.Failure, "jobs retry "+kind+" all", kind+" "+prod+"/1 waits again\n", kind+" "+prod+"/2: The stored report 2 of environment "+prod+" is damaged or lost: ")
+	s.want(cli.Failure, "jobs retry "+kind+" "+prod+"/1", "", "is not parked")
 	processor := reports.NewProcessor(s.store, noPublisher{}, time.Now, slog.New(slog.DiscardHandler), func(string) {})
 	s.must(processor.Drain(t.Context(), prod))
 	head, err := s.store.Heads.Get(t.Context(), prod)
 	if s.must(err); head.Last != 1 || head.Processed != 3 || head.Timestamp != 1_790_000_001 || head.VerdictOf(3) != snapshot.Created {
 		t.Errorf("the head is %+v", head)
 	}
-	s.want(succeeded, "jobs drop "+kind+" "+prod+"/2", kind+" "+prod+"/2 is dropped\n", "")
-	s.want(succeeded, "jobs retry "+kind+" all", "", "")
+	s.want(cli.Success, "jobs drop "+kind+" "+prod+"/2", kind+" "+prod+"/2 is dropped\n", "")
+	s.want(cli.Success, "jobs retry "+kind+" all", "", "")
 	if _, out, _ := s.run("jobs", "list"); strings.Count(out, "\n") != 1 {
 		t.Errorf("still listed: %s", out)
 	}
@@ -204,14 +205,14 @@ func TestDamagedParkedReportDoesNotHideOthers(t *testing.T) {
 	prod, old, kind := s.environments["prod"], s.environments["old"], job.Report.Name
 	s.damage(prod + "/2")
 	status, out, errs := s.run("jobs", "list")
-	if status != succeeded || strings.Count(out, "\n") != 4 || !strings.Contains(out, prod+"/2") || !strings.Contains(out, "A stored document of reports is damaged") {
+	if status != cli.Success || strings.Count(out, "\n") != 4 || !strings.Contains(out, prod+"/2") || !strings.Contains(out, "A stored document of reports is damaged") {
 		t.Errorf("status %d\n%s%s", status, out, errs)
 	}
-	s.want(failed, "jobs retry "+kind+" "+prod+"/2", "", "A stored document of reports is damaged: ")
-	s.want(succeeded, "jobs retry "+kind+" "+prod+"/1", kind+" "+prod+"/1 waits again\n", "")
-	s.want(succeeded, "jobs drop "+kind+" "+prod+"/2", kind+" "+prod+"/2 is dropped\n", "")
-	s.want(succeeded, "jobs drop "+kind+" "+old+"/1", kind+" "+old+"/1 is dropped\n", "")
-	s.want(succeeded, "jobs retry "+kind+" all", "", "")
+	s.want(cli.Failure, "jobs retry "+kind+" "+prod+"/2", "", "A stored document of reports is damaged: ")
+	s.want(cli.Success, "jobs retry "+kind+" "+prod+"/1", kind+" "+prod+"/1 waits again\n", "")
+	s.want(cli.Success, "jobs drop "+kind+" "+prod+"/2", kind+" "+prod+"/2 is dropped\n", "")
+	s.want(cli.Success, "jobs drop "+kind+" "+old+"/1", kind+" "+old+"/1 is dropped\n", "")
+	s.want(cli.Success, "jobs retry "+kind+" all", "", "")
 }
 
 // damage damages the body of a parked report's document, but not its declared fields.
@@ -238,21 +239,21 @@ func TestWrongArgumentsAreReported(t *testing.T) {
 		status int
 		errs   string
 	}{
-		"":                                  {misused, "Usage:"},
-		"job list":                          {misused, `unknown command "job list"`},
-		"jobs":                              {misused, `unknown command "jobs"`},
-		"jobs list a":                       {misused, "jobs list: wrong arguments"},
-		"jobs list --all":                   {misused, "jobs list: wrong arguments"},
-		"jobs retry environment:report":     {misused, "jobs retry: wrong arguments"},
-		"jobs retry report all":             {misused, `wrong arguments: "report" is not a kind of work`},
-		"jobs drop environment:report all":  {failed, "environment:report all is not parked"},
-		"jobs drop environment:report x/77": {failed, "environment:report x/77 is not parked"},
+		"":                                  {cli.Misuse, "Usage:"},
+		"job list":                          {cli.Misuse, `unknown command "job list"`},
+		"jobs":                              {cli.Misuse, `unknown command "jobs"`},
+		"jobs list a":                       {cli.Misuse, "jobs list: wrong arguments"},
+		"jobs list --all":                   {cli.Misuse, "jobs list: wrong arguments"},
+		"jobs retry environment:report":     {cli.Misuse, "jobs retry: wrong arguments"},
+		"jobs retry report all":             {cli.Misuse, `wrong arguments: "report" is not a kind of work`},
+		"jobs drop environment:report all":  {cli.Failure, "environment:report all is not parked"},
+		"jobs drop environment:report x/77": {cli.Failure, "environment:report x/77 is not parked"},
 	} {
 		s.want(c.status, line, "", c.errs)
 	}
 	var out, errs bytes.Buffer
 	status := Run(t.Context(), []string{"jobs", "list"}, append(s.environ, "ATTESTRY_REDIS_URL=http://x"), &out, &errs)
-	if status != failed || out.Len() > 0 || !strings.Contains(errs.String(), "ATTESTRY_REDIS_URL: ") {
+	if status != cli.Failure || out.Len() > 0 || !strings.Contains(errs.String(), "ATTESTRY_REDIS_URL: ") {
 		t.Errorf("status %d: %s%s", status, &out, &errs)
 	}
 }
@@ -260,7 +261,7 @@ func TestWrongArgumentsAreReported(t *testing.T) {
 func TestHelpNeedsNoStores(t *testing.T) {
 	for _, line := range []string{"--help", "-h", "help", "jobs --help", "jobs retry --help"} {
 		var out, errs bytes.Buffer
-		if status := Run(t.Context(), strings.Fields(line), nil, &out, &errs); status != succeeded || errs.Len() > 0 {
+		if status := Run(t.Context(), strings.Fields(line), nil, &out, &errs); status != cli.Success || errs.Len() > 0 {
 			t.Errorf("%s: status %d, %s", line, status, errs.String())
 		}
 		for _, want := range []string{"jobs list [--json]", "jobs retry KIND KEY|all", "jobs drop KIND KEY"} {
@@ -274,7 +275,7 @@ func TestHelpNeedsNoStores(t *testing.T) {
 func TestVersionIsThatOfTheBuild(t *testing.T) {
 	var out, errs bytes.Buffer
 	status := Run(t.Context(), []string{"--version"}, nil, &out, &errs)
-	if want := "attestry-admin " + buildinfo.Read().String() + "\n"; status != succeeded || out.String() != want || errs.Len() > 0 {
+	if want := "attestry-admin " + buildinfo.Read().String() + "\n"; status != cli.Success || out.String() != want || errs.Len() > 0 {
 		t.Errorf("status %d: %s%s", status, &out, &errs)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"attestry/app"
 	"attestry/app/verify"
 	"attestry/evidence"
+	"attestry/process/cli"
 	"attestry/storage"
 	"attestry/storage/storagetest"
 )
@@ -37,29 +38,29 @@ func TestBackupIsRestoredElsewhereWithItsLogHalted(t *testing.T) {
 	s.logMore("a", "b")
 	place := filepath.Join(t.TempDir(), "backups")
 	status, out, errs := s.run("backup", place)
-	if status != succeeded || !strings.HasPrefix(out, "made the backup 20") || !strings.Contains(errs, "objects: 1 copied") {
+	if status != cli.Success || !strings.HasPrefix(out, "made the backup 20") || !strings.Contains(errs, "objects: 1 copied") {
 		t.Fatalf("status %d: %s%s", status, out, errs)
 	}
 	for arguments, halted := range map[string]bool{"": true, "--continue-logs ": false} {
 		environ := emptySite(t, s)
 		var stdout, stderr strings.Builder
 		status = Run(t.Context(), append(strings.Fields("restore "+arguments), place), environ, &stdout, &stderr)
-		if status != succeeded || !strings.HasPrefix(stdout.String(), "restored the backup 20") ||
+		if status != cli.Success || !strings.HasPrefix(stdout.String(), "restored the backup 20") ||
 			strings.Contains(stdout.String(), "the transparency log of the organization "+s.org+" is not continued") != halted {
 			t.Fatalf("status %d: %s%s", status, stdout.String(), stderr.String())
 		}
 		other := &site{t: t, environ: environ, org: s.org, environments: map[string]string{}}
 		other.open()
-		other.want(succeeded, "verify", "", ": all is as it must be")
+		other.want(cli.Success, "verify", "", ": all is as it must be")
 		before, err := other.store.Logs.Get(t.Context(), s.org)
 		s.must(err)
 		if log := other.logMore("c"); (log.Tree.Size == before.Tree.Size) != halted {
 			t.Errorf("the log has %d entries, and had %d", log.Tree.Size, before.Tree.Size)
 		}
 		if halted {
-			other.want(failed, "restore "+place, "", "the folder of the database is not empty")
+			other.want(cli.Failure, "restore "+place, "", "the folder of the database is not empty")
 			status, out, _ := other.run("log", "continue", "acme")
-			if status != succeeded || !strings.HasPrefix(out, "logs.example/acme/1+") {
+			if status != cli.Success || !strings.HasPrefix(out, "logs.example/acme/1+") {
 				t.Errorf("status %d: %s", status, out)
 			}
 		}
@@ -74,25 +75,25 @@ func TestImpossibleBackupsAndRestoresFail(t *testing.T) {
 		status int
 		errs   string
 	}{
-		"backup":                                {misused, "backup: wrong arguments"},
-		"backup a b":                            {misused, "backup: wrong arguments"},
-		"backup ftp://host/x":                   {misused, "DIR must begin with"},
-		"backup pebble:///tmp/x":                {misused, "DIR must begin with"},
-		"backup " + folder:                      {failed, "must not lie in one another"},
-		"backup " + s.path(0) + "/x":            {failed, "must not lie in one another"},
-		"backup " + s.path(1):                   {failed, "the backup would be in the object store of the service"},
-		"restore":                               {misused, "restore: wrong arguments"},
-		"restore --all x":                       {misused, "restore: wrong arguments"},
-		"restore " + folder + "/nowhere":        {failed, "no such file or directory"},
-		"restore " + s.t.TempDir():              {failed, "there is no complete backup"},
-		"restore " + s.t.TempDir() + " 2026-01": {failed, "there is no complete backup"},
-		"verify all":                            {misused, "verify: wrong arguments"},
+		"backup":                                {cli.Misuse, "backup: wrong arguments"},
+		"backup a b":                            {cli.Misuse, "backup: wrong arguments"},
+		"backup ftp://host/x":                   {cli.Misuse, "DIR must begin with"},
+		"backup pebble:///tmp/x":                {cli.Misuse, "DIR must begin with"},
+		"backup " + folder:                      {cli.Failure, "must not lie in one another"},
+		"backup " + s.path(0) + "/x":            {cli.Failure, "must not lie in one another"},
+		"backup " + s.path(1):                   {cli.Failure, "the backup would be in the object store of the service"},
+		"restore":                               {cli.Misuse, "restore: wrong arguments"},
+		"restore --all x":                       {cli.Misuse, "restore: wrong arguments"},
+		"restore " + folder + "/nowhere":        {cli.Failure, "no such file or directory"},
+		"restore " + s.t.TempDir():              {cli.Failure, "there is no complete backup"},
+		"restore " + s.t.TempDir() + " 2026-01": {cli.Failure, "there is no complete backup"},
+		"verify all":                            {cli.Misuse, "verify: wrong arguments"},
 	} {
 		s.want(row.status, line, "", row.errs)
 	}
 	s.environ[0] = "ATTESTRY_DATABASE_URL=mongodb://127.0.0.1:1/x"
 	var out, errs strings.Builder
-	if status := Run(t.Context(), []string{"restore", folder + "/x"}, s.environ, &out, &errs); status != failed || !strings.Contains(errs.String(), "a backup is restored to a pebble:// database") {
+	if status := Run(t.Context(), []string{"restore", folder + "/x"}, s.environ, &out, &errs); status != cli.Failure || !strings.Contains(errs.String(), "a backup is restored to a pebble:// database") {
 		t.Errorf("status %d: %s", status, errs.String())
 	}
 	s.environ[0] = "ATTESTRY_DATABASE_URL=pebble://" + filepath.Join(folder, "documents")
@@ -101,7 +102,7 @@ func TestImpossibleBackupsAndRestoresFail(t *testing.T) {
 func TestBackupOfAnOpenDatabaseIsRefused(t *testing.T) {
 	s := newSite(t)
 	var out, errs strings.Builder
-	if status := Run(t.Context(), []string{"backup", t.TempDir()}, s.environ, &out, &errs); status != failed || !strings.Contains(errs.String(), "another process has opened it") {
+	if status := Run(t.Context(), []string{"backup", t.TempDir()}, s.environ, &out, &errs); status != cli.Failure || !strings.Contains(errs.String(), "another process has opened it") {
 		t.Errorf("status %d: %s%s", status, out.String(), errs.String())
 	}
 }
@@ -116,7 +117,7 @@ func TestVerifyAndBackupWriteNothing(t *testing.T) {
 	for _, args := range [][]string{{"verify"}, {"backup", filepath.Join(t.TempDir(), "x")}} {
 		s.must(s.process.Close())
 		var out, errs strings.Builder
-		if status := Run(t.Context(), args, s.environ[:3], &out, &errs); status != succeeded {
+		if status := Run(t.Context(), args, s.environ[:3], &out, &errs); status != cli.Success {
 			t.Errorf("%v: status %d: %s%s", args, status, out.String(), errs.String())
 		}
 		s.open()
@@ -131,15 +132,15 @@ func TestFindingsAreListed(t *testing.T) {
 	object, err := s.store.Objects.Put(t.Context(), s.org, strings.NewReader("content"), -1)
 	s.must(err)
 	s.must(os.WriteFile(filepath.Join(s.path(1), object.Key), []byte("other"), 0o600))
-	s.want(failed, "verify", object.Key+": the content does not have the SHA-256 of its key: it is "+evidence.SHA256([]byte("other"))+"\n", "1 findings")
+	s.want(cli.Failure, "verify", object.Key+": the content does not have the SHA-256 of its key: it is "+evidence.SHA256([]byte("other"))+"\n", "1 findings")
 	status, out, _ := s.run("verify", "--json")
 	var found verify.Finding
 	s.must(json.Unmarshal([]byte(out), &found))
-	if status != failed || found.Where != object.Key {
+	if status != cli.Failure || found.Where != object.Key {
 		t.Errorf("status %d: %s", status, out)
 	}
 	status, out, errs := s.run("backup", filepath.Join(t.TempDir(), "x"))
-	if status != failed || !strings.Contains(out, "it was not copied") || !strings.Contains(out, "made the backup") || !strings.Contains(errs, "what is listed is damaged or missing") {
+	if status != cli.Failure || !strings.Contains(out, "it was not copied") || !strings.Contains(out, "made the backup") || !strings.Contains(errs, "what is listed is damaged or missing") {
 		t.Errorf("status %d: %s%s", status, out, errs)
 	}
 }
@@ -152,11 +153,11 @@ func TestRunningServiceMakesBackupsInTheFolderOfTheCaller(t *testing.T) {
 	s.must(err)
 	var out, errs strings.Builder
 	status := caller{args: args, environ: s.environ, folder: folder, out: &out, errs: &errs}.run(t.Context(), act)
-	if status != succeeded || !strings.HasPrefix(out.String(), "made the backup 20") {
+	if status != cli.Success || !strings.HasPrefix(out.String(), "made the backup 20") {
 		t.Fatalf("status %d: %s%s", status, out.String(), errs.String())
 	}
 	status = Run(t.Context(), []string{"restore", filepath.Join(folder, "made")}, emptySite(t, s), &out, &errs)
-	if status != succeeded || !strings.Contains(out.String(), "restored the backup 20") {
+	if status != cli.Success || !strings.Contains(out.String(), "restored the backup 20") {
 		t.Errorf("status %d: %s%s", status, out.String(), errs.String())
 	}
 }
@@ -170,7 +171,7 @@ func TestOnlyCreatingAUserMakesADatabase(t *testing.T) {
 	} {
 		var out, errs strings.Builder
 		status := Run(t.Context(), args, environ, &out, &errs)
-		if status != failed || !strings.Contains(errs.String(), "there is no database at "+absent) {
+		if status != cli.Failure || !strings.Contains(errs.String(), "there is no database at "+absent) {
 			t.Errorf("%v: status %d: %s%s", args, status, out.String(), errs.String())
 		}
 		if _, err := os.Stat(absent); !errors.Is(err, fs.ErrNotExist) {
@@ -178,7 +179,7 @@ func TestOnlyCreatingAUserMakesADatabase(t *testing.T) {
 		}
 	}
 	var out, errs strings.Builder
-	if status := Run(t.Context(), []string{"users", "create", "anna"}, environ, &out, &errs); status != succeeded {
+	if status := Run(t.Context(), []string{"users", "create", "anna"}, environ, &out, &errs); status != cli.Success {
 		t.Errorf("status %d: %s%s", status, out.String(), errs.String())
 	}
 }
@@ -191,7 +192,7 @@ func TestNoCommandMakesAFolderOfObjects(t *testing.T) {
 	for _, args := range [][]string{{"verify"}, {"backup", filepath.Join(t.TempDir(), "x")}} {
 		var out, errs strings.Builder
 		status := Run(t.Context(), args, environ, &out, &errs)
-		if status != failed || !strings.Contains(errs.String(), "there is no object store: stat "+absent) {
+		if status != cli.Failure || !strings.Contains(errs.String(), "there is no object store: stat "+absent) {
 			t.Errorf("%v: status %d: %s%s", args, status, out.String(), errs.String())
 		}
 	}

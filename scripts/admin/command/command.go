@@ -15,13 +15,7 @@ import (
 
 	"attestry/process"
 	"attestry/process/buildinfo"
-)
-
-// The exit statuses.
-const (
-	succeeded = 0
-	failed    = 1
-	misused   = 2
+	"attestry/process/cli"
 )
 
 // command is a command for operators.
@@ -83,26 +77,26 @@ var errUsage = errors.New("wrong arguments")
 func Run(ctx context.Context, args, environ []string, out, errs io.Writer) int {
 	if len(args) == 0 {
 		usage(errs, nil)
-		return misused
+		return cli.Misuse
 	}
 	if args[0] == "help" || slices.Contains(args, "--help") || slices.Contains(args, "-h") {
 		usage(out, args)
-		return succeeded
+		return cli.Success
 	}
 	if args[0] == "--version" {
 		fmt.Fprintln(out, "attestry-admin", buildinfo.Read())
-		return succeeded
+		return cli.Success
 	}
 	act, err := parse(args)
 	if err != nil {
 		fmt.Fprintln(errs, err)
 		usage(errs, args)
-		return misused
+		return cli.Misuse
 	}
 	folder, err := os.Getwd()
 	if err != nil {
 		fmt.Fprintln(errs, err)
-		return failed
+		return cli.Failure
 	}
 	return caller{args: args, environ: environ, folder: folder, out: out, errs: errs}.run(ctx, act)
 }
@@ -113,12 +107,12 @@ func (c caller) run(ctx context.Context, act action) int {
 	var printed exitStatus
 	switch {
 	case err == nil:
-		return succeeded
+		return cli.Success
 	case errors.As(err, &printed):
 		return int(printed)
 	}
 	fmt.Fprintln(c.errs, err)
-	return failed
+	return cli.Failure
 }
 
 func parse(args []string) (action, error) {

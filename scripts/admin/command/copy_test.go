@@ -25,6 +25,7 @@ import (
 	"attestry/config"
 	"attestry/evidence"
 	"attestry/process"
+	"attestry/process/cli"
 	"attestry/storage"
 	"attestry/storage/filesystem"
 	"attestry/storage/pebble/pebbletest"
@@ -79,7 +80,7 @@ func runCopy(t *testing.T, from, to string) (status int, out, errs string) {
 func mustCopy(t *testing.T, from, to string) (table, errs string) {
 	t.Helper()
 	status, out, errs := runCopy(t, from, to)
-	if status != succeeded {
+	if status != cli.Success {
 		t.Fatalf("status %d: %s", status, errs)
 	}
 	return out, errs
@@ -232,7 +233,7 @@ func TestInterruptedCopyIsNotUsed(t *testing.T) {
 	for _, url := range urls {
 		interruptCopy(t, source, url)
 		const want = "the database is an incomplete copy: run the same `scripts/admin copy` again"
-		if status, out, errs := runCopy(t, url, third); status != failed || out != "" || !strings.HasPrefix(errs, "--from: "+want) {
+		if status, out, errs := runCopy(t, url, third); status != cli.Failure || out != "" || !strings.HasPrefix(errs, "--from: "+want) {
 			t.Errorf("copied from %s: status %d: %s%s", url, status, out, errs)
 		}
 		settings, err := config.Load([]string{"ATTESTRY_DATABASE_URL=" + url, "ATTESTRY_OBJECTS_URL=file://" + t.TempDir(), "ATTESTRY_REDIS_URL=redis://127.0.0.1:1"})
@@ -407,15 +408,15 @@ func TestObjectsAreCopied(t *testing.T) {
 		t.Error(errs)
 	}
 	write(t, damaged, bytes.Repeat([]byte("x"), int(objects[4].Size)))
-	if status, out, errs := runCopy(t, "file://"+folder, url); status != failed || out != "" || !strings.Contains(errs, objects[4].Key+" of the target is damaged") {
+	if status, out, errs := runCopy(t, "file://"+folder, url); status != cli.Failure || out != "" || !strings.Contains(errs, objects[4].Key+" of the target is damaged") {
 		t.Errorf("status %d: %s%s", status, out, errs)
 	}
-	if status, out, errs := runCopy(t, url, "file://"+filepath.Join(t.TempDir(), "third")); status != failed || out != "" || !strings.Contains(errs, objects[4].Key+" was not copied") || !strings.Contains(errs, "19 objects copied") {
+	if status, out, errs := runCopy(t, url, "file://"+filepath.Join(t.TempDir(), "third")); status != cli.Failure || out != "" || !strings.Contains(errs, objects[4].Key+" was not copied") || !strings.Contains(errs, "19 objects copied") {
 		t.Errorf("status %d: %s%s", status, out, errs)
 	}
 	other := t.TempDir()
 	storeObject(t, other)
-	if status, _, errs := runCopy(t, "file://"+other, url); status != failed || !strings.Contains(errs, "the target has 20 objects that the source lacks") {
+	if status, _, errs := runCopy(t, "file://"+other, url); status != cli.Failure || !strings.Contains(errs, "the target has 20 objects that the source lacks") {
 		t.Errorf("status %d: %s", status, errs)
 	}
 }
@@ -438,7 +439,7 @@ func TestSourceWithoutObjectsIsRefused(t *testing.T) {
 	storeObject(t, data+"/objects")
 	mustCopy(t, filledFolder(t), "pebble://"+data+"/documents")
 	for _, folder := range []string{data, data + "/documents", t.TempDir()} {
-		if status, out, errs := runCopy(t, "file://"+folder, "file://"+target); status != failed || out != "" || errs != "the source has no objects; is its URL right?\n" {
+		if status, out, errs := runCopy(t, "file://"+folder, "file://"+target); status != cli.Failure || out != "" || errs != "the source has no objects; is its URL right?\n" {
 			t.Errorf("copied from %s: status %d: %s%s", folder, status, out, errs)
 		}
 	}
@@ -488,25 +489,25 @@ func TestWrongCopiesAreRefused(t *testing.T) {
 		status int
 		errs   string
 	}{
-		"no arguments":     {"copy", misused, "copy: both --from and --to are needed"},
-		"one store":        {"copy --from pebble:///x", misused, "copy: both --from and --to are needed"},
-		"unknown flag":     {"copy --from pebble:///x --to pebble:///y --replace", misused, "copy: flag provided but not defined: -replace"},
-		"flag's value":     {"copy --from pebble:///x --to", misused, "copy: flag needs an argument: -to"},
-		"word":             {"copy --from pebble:///x now", misused, "copy: unexpected argument: now"},
-		"URL as flag":      {"copy --from pebble:///x --http://user:sesame@host/bucket", misused, "copy: wrong arguments"},
-		"two kinds":        {"copy --from pebble:///x --to file:///y", misused, "--from names a database and --to an object store: both must be of the same kind"},
-		"two other kinds":  {"copy --from http://user:sesame@host/bucket --to pebble:///y", misused, "--from names an object store and --to a database"},
-		"the same store":   {"copy --from pebble:///x --to pebble:///x", misused, "--from and --to name the same store"},
-		"unknown scheme":   {"copy --from redis://user:sesame@host --to pebble:///x", misused, "--from must begin with"},
-		"malformed":        {"copy --from mongodb://user:sesame@/x --to http://user:sesame@host", misused, "--from names no host\n--to must end in the name of a bucket"},
-		"URL as argument":  {"copy mongodb://user:sesame@host/x --to pebble:///x", misused, "copy: wrong arguments"},
-		"mistyped command": {"copi --from mongodb://user:sesame@host/x --to pebble:///x", misused, `unknown command "copi"`},
-		"absent file":      {"copy --from pebble://" + absent + " --to pebble://" + absent + "2", failed, "--from: stat " + absent},
-		"absent objects":   {"copy --from file://" + absent + " --to file://" + absent + "2", failed, "--from: stat " + absent},
-		"SQLite file":      {"copy --from sqlite:///x --to pebble:///y", misused, "--from must begin with mongodb://, mongodb+srv:// or pebble://"},
-		"other folder":     {"copy --from pebble://" + other + " --to pebble://" + absent + "2", failed, "--from: there is no database of pebble at " + other},
-		"empty database":   {"copy --from pebble://" + empty + " --to pebble://" + absent + "3", failed, "the source has no documents; is its URL right?"},
-		"unreachable":      {"copy --from mongodb://user:sesame@127.0.0.1:1/x?serverSelectionTimeoutMS=300 --to pebble:///x", failed, "--from: create the indexes in MongoDB: "},
+		"no arguments":     {"copy", cli.Misuse, "copy: both --from and --to are needed"},
+		"one store":        {"copy --from pebble:///x", cli.Misuse, "copy: both --from and --to are needed"},
+		"unknown flag":     {"copy --from pebble:///x --to pebble:///y --replace", cli.Misuse, "copy: flag provided but not defined: -replace"},
+		"flag's value":     {"copy --from pebble:///x --to", cli.Misuse, "copy: flag needs an argument: -to"},
+		"word":             {"copy --from pebble:///x now", cli.Misuse, "copy: unexpected argument: now"},
+		"URL as flag":      {"copy --from pebble:///x --http://user:sesame@host/bucket", cli.Misuse, "copy: wrong arguments"},
+		"two kinds":        {"copy --from pebble:///x --to file:///y", cli.Misuse, "--from names a database and --to an object store: both must be of the same kind"},
+		"two other kinds":  {"copy --from http://user:sesame@host/bucket --to pebble:///y", cli.Misuse, "--from names an object store and --to a database"},
+		"the same store":   {"copy --from pebble:///x --to pebble:///x", cli.Misuse, "--from and --to name the same store"},
+		"unknown scheme":   {"copy --from redis://user:sesame@host --to pebble:///x", cli.Misuse, "--from must begin with"},
+		"malformed":        {"copy --from mongodb://user:sesame@/x --to http://user:sesame@host", cli.Misuse, "--from names no host\n--to must end in the name of a bucket"},
+		"URL as argument":  {"copy mongodb://user:sesame@host/x --to pebble:///x", cli.Misuse, "copy: wrong arguments"},
+		"mistyped command": {"copi --from mongodb://user:sesame@host/x --to pebble:///x", cli.Misuse, `unknown command "copi"`},
+		"absent file":      {"copy --from pebble://" + absent + " --to pebble://" + absent + "2", cli.Failure, "--from: stat " + absent},
+		"absent objects":   {"copy --from file://" + absent + " --to file://" + absent + "2", cli.Failure, "--from: stat " + absent},
+		"SQLite file":      {"copy --from sqlite:///x --to pebble:///y", cli.Misuse, "--from must begin with mongodb://, mongodb+srv:// or pebble://"},
+		"other folder":     {"copy --from pebble://" + other + " --to pebble://" + absent + "2", cli.Failure, "--from: there is no database of pebble at " + other},
+		"empty database":   {"copy --from pebble://" + empty + " --to pebble://" + absent + "3", cli.Failure, "the source has no documents; is its URL right?"},
+		"unreachable":      {"copy --from mongodb://user:sesame@127.0.0.1:1/x?serverSelectionTimeoutMS=300 --to pebble:///x", cli.Failure, "--from: create the indexes in MongoDB: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, errs bytes.Buffer
@@ -556,7 +557,7 @@ func TestOneStoreByTwoPathsIsRefused(t *testing.T) {
 		{"file://" + objects, "file://" + folder + "/objects2", ""},
 	} {
 		status, _, errs := runCopy(t, c.from, c.to)
-		if c.errs == "" && status != succeeded || c.errs != "" && (status != misused || !strings.Contains(errs, c.errs)) {
+		if c.errs == "" && status != cli.Success || c.errs != "" && (status != cli.Misuse || !strings.Contains(errs, c.errs)) {
 			t.Errorf("from %s to %s: status %d: %s, want %q", c.from, c.to, status, errs, c.errs)
 		}
 	}

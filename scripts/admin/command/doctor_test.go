@@ -8,6 +8,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
+	"attestry/process/cli"
 	"attestry/process/doctor"
 )
 
@@ -30,7 +31,7 @@ func TestDoctorExaminesStoppedAndRunningServices(t *testing.T) {
 	whenStoppedAndRunning(t, func(t *testing.T, s *site) {
 		s.environ[2] = "ATTESTRY_REDIS_URL=redis://" + miniredis.RunT(t).Addr()
 		status, out, errs := s.run("doctor")
-		if status != failed || !strings.Contains(errs, "findings that are not ok: ") {
+		if status != cli.Failure || !strings.Contains(errs, "findings that are not ok: ") {
 			t.Errorf("status %d, %s", status, errs)
 		}
 		for _, want := range []string{
@@ -53,7 +54,7 @@ func TestDoctorExaminesStoppedAndRunningServices(t *testing.T) {
 		if work := stateOf(t, out, "work"); len(work) != 1 || work[0] != doctor.OK {
 			t.Errorf("the work is %v", work)
 		}
-		if wrong := strings.Count(out, `"advice"`); (status == succeeded) != (wrong == 0) {
+		if wrong := strings.Count(out, `"advice"`); (status == cli.Success) != (wrong == 0) {
 			t.Errorf("status %d: %s\n%s", status, errs, out)
 		}
 	})
@@ -66,7 +67,7 @@ func TestDoctorFindsMissingStoresOfARunningService(t *testing.T) {
 	s.must(os.RemoveAll(objects))
 	s.must(os.WriteFile(objects, nil, 0o600))
 	status, out, errs := s.run("doctor", "--json")
-	if states := stateOf(t, out, "object store"); status != failed || len(states) != 1 || states[0] != doctor.Error {
+	if states := stateOf(t, out, "object store"); status != cli.Failure || len(states) != 1 || states[0] != doctor.Error {
 		t.Errorf("status %d, %v: %s", status, states, errs)
 	}
 	if states := stateOf(t, out, "log"); len(states) > 0 {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"attestry/evidence"
+	"attestry/process/cli"
 )
 
 // emptyStores returns the settings of a service that was never started.
@@ -43,24 +44,24 @@ func makeAndRemove(t *testing.T, environ []string) {
 		status int
 		want   string
 	}{
-		{"users create anna anna@example.com", succeeded, "user anna is created"},
-		{"users create bert", succeeded, "user bert is created"},
-		{"users create bert", failed, "User 'bert' already exists"},
-		{"organizations create acme carl", failed, "there is no user carl"},
-		{"organizations create acme anna", succeeded, "organization acme is created, anna administers it"},
-		{"organizations create acme bert", failed, "Organization named 'acme' already exists"},
-		{"members set acme bert reader", succeeded, "user bert is reader of organization acme"},
-		{"members set nowhere bert reader", failed, "there is no organization nowhere"},
-		{"members remove acme anna", failed, "User 'anna' is the last admin of organization 'acme'"},
-		{"members list acme", succeeded, "user  bert  reader"},
-		{"users remove bert", succeeded, "user bert is removed"},
-		{"users remove carl", failed, "there is no user carl"},
-		{"members remove acme bert", failed, "user bert is not a member of organization acme"},
-		{"keys list bert", failed, "there is no user bert"},
-		{"keys list acme/robot", failed, "organization acme has no service account robot"},
-		{"keys issue anna laptop 2001-01-01", failed, "the key would have expired already"},
-		{"keys revoke anna unknown", failed, "anna has no key unknown that works"},
-		{"organizations list --json", succeeded, `"name":"acme","kind":"shared","beta":true,"public":false`},
+		{"users create anna anna@example.com", cli.Success, "user anna is created"},
+		{"users create bert", cli.Success, "user bert is created"},
+		{"users create bert", cli.Failure, "User 'bert' already exists"},
+		{"organizations create acme carl", cli.Failure, "there is no user carl"},
+		{"organizations create acme anna", cli.Success, "organization acme is created, anna administers it"},
+		{"organizations create acme bert", cli.Failure, "Organization named 'acme' already exists"},
+		{"members set acme bert reader", cli.Success, "user bert is reader of organization acme"},
+		{"members set nowhere bert reader", cli.Failure, "there is no organization nowhere"},
+		{"members remove acme anna", cli.Failure, "User 'anna' is the last admin of organization 'acme'"},
+		{"members list acme", cli.Success, "user  bert  reader"},
+		{"users remove bert", cli.Success, "user bert is removed"},
+		{"users remove carl", cli.Failure, "there is no user carl"},
+		{"members remove acme bert", cli.Failure, "user bert is not a member of organization acme"},
+		{"keys list bert", cli.Failure, "there is no user bert"},
+		{"keys list acme/robot", cli.Failure, "organization acme has no service account robot"},
+		{"keys issue anna laptop 2001-01-01", cli.Failure, "the key would have expired already"},
+		{"keys revoke anna unknown", cli.Failure, "anna has no key unknown that works"},
+		{"organizations list --json", cli.Success, `"name":"acme","kind":"shared","beta":true,"public":false`},
 	} {
 		status, printed := call(t, environ, strings.Fields(step.args)...)
 		if status != step.status || !strings.Contains(printed, step.want) {
@@ -80,14 +81,14 @@ func TestIssuedKeyIsShownOnceAndRevoked(t *testing.T) {
 	status, printed := call(t, environ, "keys", "issue", "anna", "after the fire", "2099-01-01")
 	secret := regexp.MustCompile(evidence.APIKeyPattern).FindString(printed)
 	id := strings.Fields(printed)[1]
-	if status != succeeded || secret == "" || evidence.MistypedAPIKey(secret) {
+	if status != cli.Success || secret == "" || evidence.MistypedAPIKey(secret) {
 		t.Fatalf("status %d, printed %s", status, printed)
 	}
 	_, listed := call(t, environ, "keys", "list", "anna")
 	if !strings.Contains(listed, id) || !strings.Contains(listed, "2099-01-01T00:00:00Z  never      after the fire") || strings.Contains(listed, secret) {
 		t.Errorf("listed as %s", listed)
 	}
-	if status, printed := call(t, environ, "keys", "revoke", "anna", id); status != succeeded {
+	if status, printed := call(t, environ, "keys", "revoke", "anna", id); status != cli.Success {
 		t.Error(printed)
 	}
 	if _, listed := call(t, environ, "keys", "list", "anna"); strings.Contains(listed, id) {
@@ -104,7 +105,7 @@ func TestWrongArgumentsAreRefusedBeforeAStoreIsOpened(t *testing.T) {
 		{"keys", "issue", "anna", "x", "2101-01-01"}, {"keys", "issue", "anna", "x", "1970-01-01"}, {"keys", "revoke", "anna"}, {"keys", "revoke", "--all", "anna"},
 	} {
 		// Without settings, a command that opens the stores fails instead.
-		if status, printed := call(t, nil, args...); status != misused {
+		if status, printed := call(t, nil, args...); status != cli.Misuse {
 			t.Errorf("%q: status %d, printed %s", args, status, printed)
 		}
 	}
@@ -115,14 +116,14 @@ func TestUserCommandsNeedOnlyTheDatabase(t *testing.T) {
 	for _, args := range []string{
 		"users create anna", "organizations create acme anna", "members list acme", "keys issue anna laptop 2099-01-01", "users list", "users remove anna",
 	} {
-		if status, printed := call(t, []string{database}, strings.Fields(args)...); status != succeeded {
+		if status, printed := call(t, []string{database}, strings.Fields(args)...); status != cli.Success {
 			t.Errorf("%s: status %d, printed %s", args, status, printed)
 		}
 	}
-	if status, printed := call(t, nil, "users", "list"); status != failed || !strings.Contains(printed, "ATTESTRY_DATABASE_URL: is required") || strings.Contains(printed, "REDIS") {
+	if status, printed := call(t, nil, "users", "list"); status != cli.Failure || !strings.Contains(printed, "ATTESTRY_DATABASE_URL: is required") || strings.Contains(printed, "REDIS") {
 		t.Errorf("without any store: status %d, printed %s", status, printed)
 	}
-	if status, printed := call(t, []string{database}, "jobs", "list"); status != failed || !strings.Contains(printed, "ATTESTRY_OBJECTS_URL: is required") {
+	if status, printed := call(t, []string{database}, "jobs", "list"); status != cli.Failure || !strings.Contains(printed, "ATTESTRY_OBJECTS_URL: is required") {
 		t.Errorf("reports without objects: status %d, printed %s", status, printed)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"attestry/evidence/audit"
 	"attestry/evidence/job"
 	"attestry/evidence/notification"
+	"attestry/process/cli"
 	"attestry/storage"
 )
 
@@ -48,7 +49,7 @@ func (s *site) parkOthers() map[*job.Kind]string {
 func (s *site) states() map[string]string {
 	s.t.Helper()
 	status, out, errs := s.run("jobs", "list")
-	if status != succeeded {
+	if status != cli.Success {
 		s.t.Fatal(errs)
 	}
 	states := map[string]string{}
@@ -67,13 +68,13 @@ func TestParkedWorkOfAllKindsIsRetriedOrDropped(t *testing.T) {
 				if got := s.states()[kind.Name+" "+key]; got != "parked" {
 					t.Errorf("%s is %q", kind.Name, got)
 				}
-				if status, _, errs := s.run("jobs", command, kind.Name, key); status != succeeded {
+				if status, _, errs := s.run("jobs", command, kind.Name, key); status != cli.Success {
 					t.Error(errs)
 				}
 				if got := s.states()[kind.Name+" "+key]; got != want {
 					t.Errorf("%s is %q, want %q", kind.Name, got, want)
 				}
-				if status, _, _ := s.run("jobs", command, kind.Name, key); status != failed {
+				if status, _, _ := s.run("jobs", command, kind.Name, key); status != cli.Failure {
 					t.Errorf("%s was changed again", kind.Name)
 				}
 			}
@@ -87,6 +88,6 @@ func TestJobsOfAStoppedServiceNeedNoRedis(t *testing.T) {
 	defer s.open()
 	withoutRedis := slices.DeleteFunc(slices.Clone(s.environ), func(variable string) bool { return strings.HasPrefix(variable, "ATTESTRY_REDIS_URL=") })
 	for line, want := range map[string]string{"jobs list": "parked", "jobs retry environment:report " + s.environments["prod"] + "/1": "waits again"} {
-		outcomeOf(t, withoutRedis, line).check(t, succeeded, want)
+		outcomeOf(t, withoutRedis, line).check(t, cli.Success, want)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"attestry/evidence/translog"
+	"attestry/process/cli"
 	"attestry/storage/logs"
 	"attestry/tasks/sequencer"
 )
@@ -50,7 +51,7 @@ func TestLogIsContinuedAfterARestore(t *testing.T) {
 func continueAfterRestore(t *testing.T, running bool) {
 	s := withLog(t)
 	s.logMore("a", "b")
-	s.want(failed, "log continue acme", "", "no new log is begun for acme: the database has all entries of the last checkpoint that was published")
+	s.want(cli.Failure, "log continue acme", "", "no new log is begun for acme: the database has all entries of the last checkpoint that was published")
 	documents := strings.TrimPrefix(s.environ[0], "ATTESTRY_DATABASE_URL=pebble://")
 	backup := filepath.Join(t.TempDir(), "backup")
 	s.must(s.process.Close())
@@ -80,7 +81,7 @@ func continueAfterRestore(t *testing.T, running bool) {
 	if halted := s.store.Logs.Halted(); halted != "" {
 		t.Errorf("the log is still halted: %s", halted)
 	}
-	if status != succeeded || errs.String() != "" || out.String() != strings.Join(log.Verifiers, "\n")+"\n" || !strings.HasPrefix(out.String(), "logs.example/acme/1+") {
+	if status != cli.Success || errs.String() != "" || out.String() != strings.Join(log.Verifiers, "\n")+"\n" || !strings.HasPrefix(out.String(), "logs.example/acme/1+") {
 		t.Errorf("status %d: %s%s, want %v", status, out.String(), errs.String(), log.Verifiers)
 	}
 	// The log has the entries of the backup, the citation, and the two environments that were created since.
@@ -95,13 +96,13 @@ func TestImpossibleContinuationsOfLogsFail(t *testing.T) {
 		status int
 		errs   string
 	}{
-		"log continue":           {misused, "log continue: wrong arguments"},
-		"log continue acme more": {misused, "log continue: wrong arguments"},
-		"log continue nowhere":   {failed, "there is no organization nowhere"},
-		"log continue other":     {failed, "no new log is begun for other"},
+		"log continue":           {cli.Misuse, "log continue: wrong arguments"},
+		"log continue acme more": {cli.Misuse, "log continue: wrong arguments"},
+		"log continue nowhere":   {cli.Failure, "there is no organization nowhere"},
+		"log continue other":     {cli.Failure, "no new log is begun for other"},
 	} {
 		s.want(row.status, line, "", row.errs)
 	}
 	s.environ = s.environ[:4]
-	s.want(failed, "log continue acme", "", "there is no ATTESTRY_LOG_KEY_FILE")
+	s.want(cli.Failure, "log continue acme", "", "there is no ATTESTRY_LOG_KEY_FILE")
 }

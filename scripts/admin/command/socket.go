@@ -14,6 +14,7 @@ import (
 
 	"attestry/goroutine"
 	"attestry/process"
+	"attestry/process/cli"
 )
 
 // socketName is the name of the socket in the folder of the embedded database. Only the process that has the folder
@@ -102,7 +103,7 @@ func (c caller) execute(ctx context.Context) int {
 	act, err := parse(c.args)
 	if err != nil {
 		fmt.Fprintf(c.errs, "the running service is of another version: %v\n", err)
-		return misused
+		return cli.Misuse
 	}
 	return c.run(ctx, func(ctx context.Context, c caller) error {
 		return goroutine.Recovered(func() error { return act(ctx, c) })

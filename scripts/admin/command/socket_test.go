@@ -17,6 +17,7 @@ import (
 
 	"attestry/config"
 	"attestry/process"
+	"attestry/process/cli"
 	"attestry/storage"
 )
 
@@ -100,7 +101,7 @@ func TestStoppedAndRunningServicesPrintTheSameLists(t *testing.T) {
 	s := newSite(t)
 	s.parkOthers()
 	for _, line := range []string{"users create anna", "members set acme anna admin", "keys issue anna laptop 2099-01-01"} {
-		if status, _, errs := s.run(strings.Fields(line)...); status != succeeded {
+		if status, _, errs := s.run(strings.Fields(line)...); status != cli.Success {
 			t.Fatal(errs)
 		}
 	}
@@ -113,7 +114,7 @@ func TestStoppedAndRunningServicesPrintTheSameLists(t *testing.T) {
 			}
 			for _, line := range []string{c.name + " --json " + arguments[c.name], c.name + " " + arguments[c.name]} {
 				status, out, errs := s.run(strings.Fields(line)...)
-				if status != succeeded || errs != "" || out == "" {
+				if status != cli.Success || errs != "" || out == "" {
 					t.Errorf("%s: status %d, %q, %s", line, status, out, errs)
 				}
 				if s.socket == nil {
@@ -144,7 +145,7 @@ func TestSocketIsAccessibleToItsUserOnly(t *testing.T) {
 
 func TestSocketOfAKilledProcessIsReplaced(t *testing.T) {
 	environ := emptyStores(t)
-	outcomeOf(t, environ, "users create anna").check(t, succeeded, "created")
+	outcomeOf(t, environ, "users create anna").check(t, cli.Success, "created")
 	left, err := net.ListenUnix("unix", &net.UnixAddr{Name: socketFile(environ), Net: "unix"})
 	if err != nil {
 		t.Fatal(err)
@@ -153,22 +154,22 @@ func TestSocketOfAKilledProcessIsReplaced(t *testing.T) {
 	if err := left.Close(); err != nil {
 		t.Fatal(err)
 	}
-	outcomeOf(t, environ, "users list").check(t, succeeded, "anna")
+	outcomeOf(t, environ, "users list").check(t, cli.Success, "anna")
 	startService(t, environ, nil)
-	outcomeOf(t, environ, "users list").check(t, succeeded, "anna")
+	outcomeOf(t, environ, "users list").check(t, cli.Success, "anna")
 }
 
 func TestSocketIsRemovedWhenTheServiceStops(t *testing.T) {
 	environ := emptyStores(t)
 	socket := startService(t, environ, nil)
-	outcomeOf(t, environ, "users create anna").check(t, succeeded, "created")
+	outcomeOf(t, environ, "users create anna").check(t, cli.Success, "created")
 	if err := socket.Close(); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Lstat(socketFile(environ)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the socket still exists: %v", err)
 	}
-	outcomeOf(t, environ, "users list").check(t, failed, "another process has opened it")
+	outcomeOf(t, environ, "users list").check(t, cli.Failure, "another process has opened it")
 }
 
 func TestRunningServiceRefusesUnknownCommands(t *testing.T) {
@@ -178,10 +179,10 @@ func TestRunningServiceRefusesUnknownCommands(t *testing.T) {
 	c := caller{args: []string{"users", "promote", "anna"}, environ: environ, out: &out, errs: &errs}
 	answered, err := c.callRunning(t.Context())
 	var status exitStatus
-	if !answered || !errors.As(err, &status) || status != misused {
+	if !answered || !errors.As(err, &status) || status != cli.Misuse {
 		t.Errorf("answered %v, %v", answered, err)
 	}
-	outcome{int(status), errs.String()}.check(t, misused, `the running service is of another version: unknown command "users promote anna"`)
+	outcome{int(status), errs.String()}.check(t, cli.Misuse, `the running service is of another version: unknown command "users promote anna"`)
 	if out.String() != "" {
 		t.Errorf("printed %s", out.String())
 	}
@@ -192,9 +193,9 @@ func TestCommandsUseTheSettingsOfTheRunningService(t *testing.T) {
 	startService(t, append(slices.Clone(environ), "ATTESTRY_BETA=off"), nil)
 	// The command has no setting of the objects and Redis, and ATTESTRY_BETA is on by default.
 	for _, line := range []string{"users create anna", "jobs list"} {
-		outcomeOf(t, environ[:1], line).check(t, succeeded, "")
+		outcomeOf(t, environ[:1], line).check(t, cli.Success, "")
 	}
-	outcomeOf(t, environ[:1], "organizations list --json").check(t, succeeded, `"beta":false`)
+	outcomeOf(t, environ[:1], "organizations list --json").check(t, cli.Success, `"beta":false`)
 }
 
 // stuck is a database that blocks when users are read, until the context ends.
@@ -241,9 +242,9 @@ func TestCommandEndsWithItsClient(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	result := docs.begin(ctx, environ)
 	stop()
-	(<-result).check(t, failed, "context canceled")
+	(<-result).check(t, cli.Failure, "context canceled")
 	<-docs.ended
-	outcomeOf(t, environ, "organizations list").check(t, succeeded, "NAME")
+	outcomeOf(t, environ, "organizations list").check(t, cli.Success, "NAME")
 }
 
 func TestStoppingServiceInterruptsCommands(t *testing.T) {
@@ -254,7 +255,7 @@ func TestStoppingServiceInterruptsCommands(t *testing.T) {
 		t.Error(err)
 	}
 	<-docs.ended
-	(<-result).check(t, failed, "the service ended before the command did")
+	(<-result).check(t, cli.Failure, "the service ended before the command did")
 }
 
 // faulty is a database that panics when users are read.
@@ -270,8 +271,8 @@ func (f faulty) List(ctx context.Context, schema *storage.Schema, after string, 
 func TestPanickingCommandDoesNotAffectOthers(t *testing.T) {
 	environ := emptyStores(t)
 	startService(t, environ, func(docs storage.Documents) storage.Documents { return faulty{docs} })
-	outcomeOf(t, environ, "users list").check(t, failed, "it panicked: poison")
-	outcomeOf(t, environ, "organizations list").check(t, succeeded, "NAME")
+	outcomeOf(t, environ, "users list").check(t, cli.Failure, "it panicked: poison")
+	outcomeOf(t, environ, "organizations list").check(t, cli.Success, "NAME")
 }
 
 func TestNoSocketIsMadeIfItsPathIsTooLong(t *testing.T) {
@@ -280,7 +281,7 @@ func TestNoSocketIsMadeIfItsPathIsTooLong(t *testing.T) {
 		"ATTESTRY_DATABASE_URL=pebble://" + folder, "ATTESTRY_OBJECTS_URL=file://" + folder + "-objects",
 		"ATTESTRY_REDIS_URL=redis://127.0.0.1:1", "ATTESTRY_MONITOR_LISTEN=off",
 	}
-	outcomeOf(t, environ, "users create anna").check(t, succeeded, "created")
+	outcomeOf(t, environ, "users create anna").check(t, cli.Success, "created")
 	settings, err := config.Load(environ)
 	if err != nil {
 		t.Fatal(err)
@@ -296,7 +297,7 @@ func TestNoSocketIsMadeIfItsPathIsTooLong(t *testing.T) {
 	if left, err := filepath.Glob(folder + "/admin*"); err != nil || len(left) > 0 {
 		t.Errorf("the files are %v, %v", left, err)
 	}
-	outcomeOf(t, environ, "users list").check(t, failed, "another process has opened it")
+	outcomeOf(t, environ, "users list").check(t, cli.Failure, "another process has opened it")
 }
 
 func TestRefusedConnectionsSayWhoMayConnect(t *testing.T) {
