@@ -12,13 +12,15 @@ func (r *report) expected() {
 	r.section("Expected and found")
 	r.introduce("What the template of the trail requires, and what counts of that which was reported. " +
 		"Attestations that are not required count too: one that is not compliant makes the trail non-compliant.")
-	rows := expectedRows{report: r, terse: r.countExpected() > maxExpected}
-	rows.group(r.Compliance.Attestations, paragraph{text: "The trail itself", style: strong})
+	total := r.countExpected()
+	terse := total > maxExpected
+	rows := r.expectedGroup(terse, r.Compliance.Attestations, paragraph{text: "The trail itself", style: strong})
 	for i := range r.Compliance.Artifacts {
 		artifact := &r.Compliance.Artifacts[i]
-		rows.group(artifact.Attestations, artifactTitle(artifact)...)
+		rows = append(rows, r.expectedGroup(terse, artifact.Attestations, artifactTitle(artifact)...)...)
 	}
-	r.listRows(expectedColumns, rows.rows, rows.more, "row", "")
+	rows = rows[:min(len(rows), maxExpected)]
+	r.listRows(expectedColumns, rows, total-len(rows), "row", "")
 }
 
 // countExpected returns the number of rows, including those of the trail and of each artifact.
@@ -41,39 +43,24 @@ func artifactTitle(artifact *compliance.ArtifactStatus) []paragraph {
 	return paragraphs
 }
 
-// expectedRows collects rows up to maxExpected.
-type expectedRows struct {
-	*report
-	// terse omits required attestations that are compliant, as there are too many rows.
-	terse bool
-	rows  []row
-	more  int
-}
-
-func (e *expectedRows) group(all []compliance.AttestationStatus, paragraphs ...paragraph) {
+// expectedGroup returns the rows of a group. terse omits required attestations that are compliant, as there are too many
+// rows.
+func (r *report) expectedGroup(terse bool, all []compliance.AttestationStatus, paragraphs ...paragraph) []row {
 	if len(all) == 0 {
 		paragraphs = append(paragraphs, smallText("No attestation is required, and none counts."))
 	}
-	e.add(groupRow(paragraphs...))
+	rows := []row{groupRow(paragraphs...)}
 	for i := range all {
 		status := &all[i]
-		if e.terse && status.Entry != nil && status.Entry.Compliant && !status.Unexpected && !status.Entry.Override {
-			e.more++
+		if terse && status.Entry != nil && status.Entry.Compliant && !status.Unexpected && !status.Entry.Override {
 			continue
 		}
-		e.add(e.row(status))
+		rows = append(rows, r.expectedRow(status))
 	}
+	return rows
 }
 
-func (e *expectedRows) add(one row) {
-	if len(e.rows) == maxExpected {
-		e.more++
-		return
-	}
-	e.rows = append(e.rows, one)
-}
-
-func (e *expectedRows) row(status *compliance.AttestationStatus) row {
+func (r *report) expectedRow(status *compliance.AttestationStatus) row {
 	kind := "type " + status.Type
 	if status.Type == "*" {
 		kind = "any type"
@@ -82,7 +69,7 @@ func (e *expectedRows) row(status *compliance.AttestationStatus) row {
 	if status.Unexpected {
 		required = "no: unexpected"
 	}
-	found, verdict := e.found(status)
+	found, verdict := r.found(status)
 	return row{cells: []cell{
 		{{text: status.Name, style: strong}, smallText(kind)},
 		{{text: required, style: body}},
