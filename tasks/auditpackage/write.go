@@ -164,28 +164,28 @@ type member struct {
 
 // rest returns the members after the written ones, sorted: documents, checksums, report, signature and manifest.
 func (d *draft) rest(written []audit.Member, documents []member) (rest []member, report []byte, err error) {
-	rest = documents
-	all := append(slices.Clone(written), evidence.Map(rest, func(m member) audit.Member { return audit.NewMember(m.path, m.content) })...)
-	sortMembers(all)
+	all := slices.Clone(written)
+	add := func(members ...member) {
+		rest = append(rest, members...)
+		all = append(all, evidence.Map(members, func(m member) audit.Member { return audit.NewMember(m.path, m.content) })...)
+		slices.SortFunc(all, func(a, b audit.Member) int { return audit.CompareMembers(a.Path, b.Path) })
+	}
+	add(documents...)
 	checksums := audit.Checksums(all)
-	rest = append(rest, member{audit.ChecksumsPath, d.latest(), checksums})
-	all = append(all, audit.NewMember(audit.ChecksumsPath, checksums))
+	add(member{audit.ChecksumsPath, d.latest(), checksums})
 	if d.of.Kind == audit.OfTrail {
 		if report, err = d.report(evidence.SHA256(checksums)); err != nil {
 			return nil, nil, err
 		}
-		rest = append(rest, member{audit.ReportPath, d.latest(), report})
-		all = append(all, audit.NewMember(audit.ReportPath, report))
+		add(member{audit.ReportPath, d.latest(), report})
 	}
 	if d.proofs != nil {
 		signed, err := d.signature(checksums, report)
 		if err != nil {
 			return nil, nil, err
 		}
-		rest = append(rest, member{audit.SignaturePath, d.latest(), signed})
-		all = append(all, audit.NewMember(audit.SignaturePath, signed))
+		add(member{audit.SignaturePath, d.latest(), signed})
 	}
-	sortMembers(all)
 	manifest, err := d.manifest(all).Encode()
 	rest = append(rest, member{audit.ManifestPath, d.latest(), manifest})
 	slices.SortFunc(rest, compareMembers)
@@ -193,10 +193,6 @@ func (d *draft) rest(written []audit.Member, documents []member) (rest []member,
 }
 
 func compareMembers(a, b member) int { return audit.CompareMembers(a.path, b.path) }
-
-func sortMembers(members []audit.Member) {
-	slices.SortFunc(members, func(a, b audit.Member) int { return audit.CompareMembers(a.Path, b.Path) })
-}
 
 func (d *draft) manifest(members []audit.Member) audit.Manifest {
 	manifest := audit.Manifest{
