@@ -21,13 +21,6 @@ type progress struct {
 	DoneAt float64 `json:"done_at,omitempty"`
 }
 
-// restart begins a new search if facts may have lost their leaves since the last one.
-func (p *progress) restart(kind *kind, now float64) {
-	if p.Done && kind.searched && now-p.DoneAt >= searchAge {
-		p.After, p.Done = "", false
-	}
-}
-
 var progressSchema = &storage.Schema{Name: "log_search"}
 
 // AddExisting stores leaves for the facts of a collection that have none, such as those of earlier versions. It
@@ -44,7 +37,9 @@ func (l *Logs) AddExisting(ctx context.Context, schema *storage.Schema, now floa
 	}
 	search := stored.Value
 	search.Collection = schema.Name
-	search.restart(kind, now)
+	if search.Done && kind.searched && now-search.DoneAt >= searchAge { // facts may have lost their leaves since
+		search.After, search.Done = "", false
+	}
 	for !search.Done {
 		records, err := l.docs.List(ctx, schema, search.After, storage.MaxMany, pageBytes)
 		if err != nil {
