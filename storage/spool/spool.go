@@ -14,9 +14,10 @@ import (
 type Spool struct {
 	// Reader is a *bytes.Reader or an *os.File.
 	io.Reader
+	// Closer closes the temporary file, if any, which frees its space.
+	io.Closer
 	// Size is how long the stream is, in bytes.
 	Size int64
-	file *os.File // nil when the stream is in memory
 }
 
 // FileError is an error of the temporary file; all others are those of the stream.
@@ -40,7 +41,7 @@ func NewIn(buffer *bytes.Buffer, r io.Reader, maxInMemory int) (*Spool, error) {
 	}
 	head := buffer.Bytes()
 	if len(head) <= maxInMemory {
-		return &Spool{Reader: bytes.NewReader(head), Size: int64(len(head))}, nil
+		return &Spool{Reader: bytes.NewReader(head), Closer: io.NopCloser(nil), Size: int64(len(head))}, nil
 	}
 	file, err := os.CreateTemp("", "attestry-spool-")
 	if err != nil {
@@ -50,7 +51,7 @@ func NewIn(buffer *bytes.Buffer, r io.Reader, maxInMemory int) (*Spool, error) {
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	return &Spool{Reader: file, Size: size, file: file}, nil
+	return &Spool{Reader: file, Closer: file, Size: size}, nil
 }
 
 // fill writes a stream to a file without a name, so that a killed process leaves nothing.
@@ -77,12 +78,4 @@ func (w writer) Write(p []byte) (int, error) {
 		err = &FileError{err}
 	}
 	return n, err
-}
-
-// Close closes the temporary file, if any, which frees its space.
-func (s *Spool) Close() error {
-	if s.file == nil {
-		return nil
-	}
-	return s.file.Close()
 }
