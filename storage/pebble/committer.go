@@ -46,7 +46,8 @@ type committer struct {
 }
 
 func newCommitter(db *DB) *committer {
-	return &committer{db: db, queue: make(chan *command), stopped: make(chan struct{}), group: newGroup(db)}
+	group := &group{db: db, edits: edits{batch: db.engine.NewBatch()}, changed: map[string]head{}, own: map[string]head{}}
+	return &committer{db: db, queue: make(chan *command), stopped: make(chan struct{}), group: group}
 }
 
 // do waits until a command is durable. The queue has no buffer: a command that the committer has received is answered.

@@ -26,10 +26,6 @@ type replaced struct {
 	skip    bool
 }
 
-func newGroup(db *DB) *group {
-	return &group{db: db, edits: edits{batch: db.engine.NewBatch()}, changed: map[string]head{}, own: map[string]head{}}
-}
-
 func (g *group) begin() {
 	g.batch.Reset()
 	clear(g.changed)

@@ -77,8 +77,11 @@ func New(docs storage.Documents, clock evidence.Clock, log *slog.Logger) *Tenanc
 		auditLog:    storage.NewCollection(docs, auditSchema, func(e *identity.AuditEntry) string { return e.ID }, auditFields),
 		hooks: storage.NewCollection(docs, hookSchema, func(h *hook) string { return h.Hash },
 			func(h *hook) map[string]any { return map[string]any{"org": h.OrgID} }),
-		locks:       cache.NewShared(func() *semaphore.Weighted { return semaphore.NewWeighted(1) }),
-		version:     newVersionWatch(docs),
+		locks: cache.NewShared(func() *semaphore.Weighted { return semaphore.NewWeighted(1) }),
+		version: &versionWatch{
+			read:       cache.NewTTL[struct{}](versionAge, 1),
+			collection: storage.NewCollection(docs, versionSchema, func(v *version) string { return v.ID }, nil),
+		},
 		knownKeys:   cache.NewTTL[*knownKey](tenancyCacheAge, tenancyCacheSize),
 		unknownKeys: cache.NewTTL[struct{}](tenancyCacheAge, tenancyCacheSize),
 		accesses:    cache.NewTTL[evidence.OrgAccess](tenancyCacheAge, tenancyCacheSize),
@@ -121,13 +124,6 @@ type versionWatch struct {
 
 	mu    sync.Mutex
 	value string
-}
-
-func newVersionWatch(docs storage.Documents) *versionWatch {
-	return &versionWatch{
-		read:       cache.NewTTL[struct{}](versionAge, 1),
-		collection: storage.NewCollection(docs, versionSchema, func(v *version) string { return v.ID }, nil),
-	}
 }
 
 // checkVersion returns the time. It reads the version unless that was done within versionAge, and clears the caches if

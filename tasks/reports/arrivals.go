@@ -23,10 +23,6 @@ type queue struct {
 	last int64 // the greatest number known to be taken
 }
 
-func newArrivals(reports *environments.Reports) *arrivals {
-	return &arrivals{reports: reports, queues: cache.NewShared(func() *queue { return &queue{} })}
-}
-
 // acquire locks the queue of an environment.
 func (a *arrivals) acquire(environment string) (q *queue, release func()) {
 	q, leave := a.queues.Use(environment)

@@ -10,6 +10,7 @@ import (
 	"attestry/evidence/job"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
+	"attestry/storage/cache"
 	"attestry/storage/environments"
 )
 
@@ -52,7 +53,8 @@ type Intake struct {
 // waits, and the sweep enqueues the tasks.
 func NewIntake(store *app.Store, dispatcher Dispatcher, waiters Waiters, clock evidence.Clock, wait time.Duration) *Intake {
 	return &Intake{
-		store: store, dispatcher: dispatcher, waiters: waiters, clock: clock, wait: min(wait, MaxWait), arrivals: newArrivals(store.Reports),
+		store: store, dispatcher: dispatcher, waiters: waiters, clock: clock, wait: min(wait, MaxWait),
+		arrivals: &arrivals{reports: store.Reports, queues: cache.NewShared(func() *queue { return new(queue) })},
 	}
 }
 
