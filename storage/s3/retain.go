@@ -12,13 +12,13 @@ import (
 )
 
 // RetentionMode says who may end the retention of an object early. This package never does.
-type RetentionMode string
+type RetentionMode = minio.RetentionMode
 
 const (
 	// Governance is retention that users with the permission s3:BypassGovernanceRetention can end.
-	Governance RetentionMode = "GOVERNANCE"
+	Governance = minio.Governance
 	// Compliance is retention that nobody can end.
-	Compliance RetentionMode = "COMPLIANCE"
+	Compliance = minio.Compliance
 )
 
 // The headers by which the server describes the retention of a version.
@@ -70,8 +70,7 @@ func (s *Store) Lock(ctx context.Context, key string, wanted ObjectRetention) er
 	if present.Until.After(wanted.Until) {
 		wanted.Until = present.Until
 	}
-	mode := minio.RetentionMode(wanted.Mode)
-	err = s.client.PutObjectRetention(ctx, s.bucket, key, minio.PutObjectRetentionOptions{Mode: &mode, RetainUntilDate: &wanted.Until})
+	err = s.client.PutObjectRetention(ctx, s.bucket, key, minio.PutObjectRetentionOptions{Mode: &wanted.Mode, RetainUntilDate: &wanted.Until})
 	if minio.ToErrorResponse(err).Code == noLock {
 		return fmt.Errorf("%w: %w", ErrNoObjectLock, err)
 	}
@@ -96,9 +95,9 @@ func (s *Store) Retain(ctx context.Context, key string, until time.Time) error {
 	if s.retention == "" || !until.After(present.Until) {
 		return nil
 	}
-	mode := minio.RetentionMode(s.retention)
+	mode := s.retention
 	if present.Runs() {
-		mode = minio.RetentionMode(present.Mode)
+		mode = present.Mode
 	}
 	err = s.client.PutObjectRetention(ctx, s.bucket, key, minio.PutObjectRetentionOptions{Mode: &mode, RetainUntilDate: &until})
 	if err == nil {
