@@ -13,6 +13,7 @@ import (
 
 	"attestry/app/verify"
 	"attestry/storage"
+	"attestry/storage/filesystem"
 	"attestry/storage/logs"
 	"attestry/storage/transfer"
 )
@@ -67,7 +68,7 @@ func Restore(ctx context.Context, backups storage.Objects, chosen *Manifest, to 
 	if err := os.Rename(folder, to.Folder); err != nil {
 		return restored, err
 	}
-	return restored, SyncFolder(filepath.Dir(to.Folder))
+	return restored, filesystem.SyncFolder(filepath.Dir(to.Folder))
 }
 
 // refuseUsed refuses stores with other data, as a database and objects of different origin do not match.
@@ -123,7 +124,7 @@ func writeFiles(ctx context.Context, backups storage.Objects, files []File, fold
 		}
 		m.count++
 	}
-	return SyncFolder(folder)
+	return filesystem.SyncFolder(folder)
 }
 
 func writeFile(ctx context.Context, backups storage.Objects, file *File, folder string, m *meter) error {
@@ -136,15 +137,6 @@ func writeFile(ctx context.Context, backups storage.Objects, file *File, folder 
 		err = written.Sync()
 	}
 	return errors.Join(err, written.Close())
-}
-
-// SyncFolder makes the names in a folder durable.
-func SyncFolder(folder string) error {
-	opened, err := os.Open(folder)
-	if err != nil {
-		return err
-	}
-	return errors.Join(opened.Sync(), opened.Close())
 }
 
 // prepare verifies a restored database, and marks its transparency logs as possibly behind their published checkpoints.

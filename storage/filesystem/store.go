@@ -223,11 +223,16 @@ func makeFolder(dir string) error {
 	if err != nil {
 		return err
 	}
-	parent, err := os.Open(filepath.Dir(dir))
+	return SyncFolder(filepath.Dir(dir))
+}
+
+// SyncFolder makes the names in a folder durable.
+func SyncFolder(folder string) error {
+	opened, err := os.Open(folder)
 	if err != nil {
 		return err
 	}
-	return syncAndClose(parent)
+	return errors.Join(opened.Sync(), opened.Close())
 }
 
 func (s *Store) sync(folder string) error {
@@ -235,10 +240,8 @@ func (s *Store) sync(folder string) error {
 	if err != nil {
 		return err
 	}
-	return syncAndClose(file)
+	return errors.Join(file.Sync(), file.Close())
 }
-
-func syncAndClose(folder *os.File) error { return errors.Join(folder.Sync(), folder.Close()) }
 
 // asOutage marks an error of the file system itself: a full or failing disk, missing rights, too many open files. A
 // missing file is none, nor is an error of a stream that is to be stored.

@@ -26,8 +26,8 @@ import (
 	"attestry/evidence"
 	"attestry/goroutine"
 	"attestry/process"
-	"attestry/process/backup"
 	"attestry/storage"
+	"attestry/storage/filesystem"
 	"attestry/storage/written"
 	worker "attestry/worker/server"
 )
@@ -268,5 +268,5 @@ func KeyFile(directory, name string, newKey func() ([]byte, error)) (string, err
 	if err := os.Rename(temporary.Name(), file); err != nil {
 		return "", err
 	}
-	return file, backup.SyncFolder(directory)
+	return file, filesystem.SyncFolder(directory)
 }
