@@ -25,7 +25,7 @@ import (
 // emptied the set may lack queues that have tasks.
 const queueNames = "asynq:queues"
 
-// Enqueuer puts tasks on their queues, or runs them at once in this process (RunLocally).
+// Enqueuer puts tasks on their queues, or runs them at once in this process (RunLocally), and publishes their results.
 type Enqueuer struct {
 	redis     redis.UniversalClient
 	client    *asynq.Client

@@ -25,17 +25,10 @@ const (
 	pingInterval = 5 * time.Second
 )
 
-// Publisher notifies the api processes of results. A lost message does no harm: waiters also poll.
-type Publisher struct {
-	client redis.UniversalClient
-}
-
-// NewPublisher makes a publisher.
-func NewPublisher(client redis.UniversalClient) *Publisher { return &Publisher{client: client} }
-
-// PublishChange publishes that the head of an environment or the assembly of a package has changed, by its id.
-func (a *Publisher) PublishChange(ctx context.Context, id string) {
-	a.client.Publish(ctx, settledChannel, id)
+// PublishChange notifies the api processes that the head of an environment or the assembly of a package has changed, by
+// its id. A lost message does no harm: waiters also poll.
+func (e *Enqueuer) PublishChange(ctx context.Context, id string) {
+	e.redis.Publish(ctx, settledChannel, id)
 }
 
 // Waiters are the requests of this process that wait for an environment or a package, with one subscription.

@@ -31,7 +31,7 @@ func TestWaitersAreWokenForTheirEnvironmentOnly(t *testing.T) {
 	other, leaveOther, _ := waiters.Register("other")
 	defer leaveMine()
 	defer leaveOther()
-	tasks.NewPublisher(client).PublishChange(t.Context(), "mine")
+	tasks.NewEnqueuer(client).PublishChange(t.Context(), "mine")
 	<-mine
 	select {
 	case <-other:

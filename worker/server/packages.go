@@ -9,7 +9,6 @@ import (
 	"attestry/links"
 	"attestry/process"
 	"attestry/process/buildinfo"
-	"attestry/tasks"
 	"attestry/tasks/auditpackage"
 	"attestry/tasks/relay"
 )
@@ -35,7 +34,7 @@ func newPackager(p *process.Process, address links.Links, keys translog.Keys) *p
 		covered: relay.New(job.QueuePackages, p.Tasks, p.Clock, everyWorker, p.Store.Assemblies.Due),
 		cleaner: auditpackage.NewCleaner(p.Store, time.Duration(p.Settings.Worker.PackageDays)*24*time.Hour, p.Clock, p.Log),
 		assembler: auditpackage.NewAssembler(p.Store, auditpackage.Options{
-			Links: address, Publisher: tasks.NewPublisher(p.Redis), Clock: p.Clock,
+			Links: address, Publisher: p.Tasks, Clock: p.Clock,
 			Generator: "Attestry " + build.Version + ", commit " + build.Commit, LogKeys: keys,
 		}),
 	}

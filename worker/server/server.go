@@ -75,7 +75,7 @@ func New(p *process.Process) (*Server, error) {
 		logging:    logging,
 		cosigning:  newCosigning(p),
 		process:    p,
-		processor:  reports.NewProcessor(p.Store, tasks.NewPublisher(p.Redis), p.Clock, p.Log, newParkedCounter(p)),
+		processor:  reports.NewProcessor(p.Store, p.Tasks, p.Clock, p.Log, newParkedCounter(p)),
 		sweeper:    reports.NewSweeper(p.Store, p.Tasks, p.Clock, p.Log),
 		collectors: newCollectors(p),
 		reconciler: newReconciler(p),
