@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"attestry/evidence"
@@ -21,32 +20,27 @@ type lease struct {
 type Leases struct {
 	collection Collection[lease]
 	clock      evidence.Clock
+	holder     string
 }
 
-// NewLeases binds the leases to an engine and a clock.
+// NewLeases binds the leases of a process to an engine and a clock.
 func NewLeases(docs Documents, clock evidence.Clock) *Leases {
-	return &Leases{clock: clock, collection: NewCollection(docs, LeaseSchema,
+	return &Leases{clock: clock, holder: evidence.NewID(), collection: NewCollection(docs, LeaseSchema,
 		func(l *lease) string { return l.Name }, nil)}
 }
 
-// Acquire takes or renews a lease and reports whether holder has it. It does not write in the first half of the span.
-func (l *Leases) Acquire(ctx context.Context, name, holder string, span time.Duration) (bool, error) {
+// Acquire takes or renews a lease and reports whether this process has it. It only reads in the first half of the span.
+func (l *Leases) Acquire(ctx context.Context, name string, span time.Duration) (bool, error) {
 	now := l.clock()
 	until, renewBefore := evidence.Seconds(now.Add(span)), evidence.Seconds(now.Add(span/2))
 	taken := false
-	_, err := l.collection.Update(ctx, name, func(stored *lease) error {
-		held := stored.Holder == holder && stored.Until > renewBefore && stored.Until <= until
-		taken = stored.Holder != holder && stored.Until > evidence.Seconds(now)
+	_, err := Upsert(ctx, l.collection, lease{Name: name}, func(stored *lease) error {
+		held := stored.Holder == l.holder && stored.Until > renewBefore && stored.Until <= until
+		taken = stored.Holder != l.holder && stored.Until > evidence.Seconds(now)
 		if !held && !taken {
-			stored.Holder, stored.Until = holder, until
+			stored.Holder, stored.Until = l.holder, until
 		}
 		return nil
 	})
-	if errors.Is(err, ErrNotFound) {
-		err = l.collection.Insert(ctx, lease{Name: name, Holder: holder, Until: until})
-		if errors.Is(err, ErrExists) {
-			return false, nil
-		}
-	}
 	return err == nil && !taken, err
 }

@@ -13,7 +13,8 @@ import (
 func TestLeaseIsRenewedOnlyInItsSecondHalf(t *testing.T) {
 	counting := storagetest.NewCountingDocuments(pebbletest.Open(t, filepath.Join(t.TempDir(), "leases"), []*storage.Schema{storage.LeaseSchema}))
 	now := time.Unix(1_000, 0)
-	leases := storage.NewLeases(counting, func() time.Time { return now })
+	clock := func() time.Time { return now }
+	holders := map[string]*storage.Leases{"a": storage.NewLeases(counting, clock), "b": storage.NewLeases(counting, clock)}
 	for _, step := range []struct {
 		name   string
 		after  time.Duration
@@ -31,7 +32,7 @@ func TestLeaseIsRenewedOnlyInItsSecondHalf(t *testing.T) {
 	} {
 		now = now.Add(step.after)
 		counting.Reset()
-		has, err := leases.Acquire(t.Context(), "job", step.holder, time.Minute)
+		has, err := holders[step.holder].Acquire(t.Context(), "job", time.Minute)
 		costs := counting.Snapshot()
 		if err != nil || has != step.has || costs.Writes != step.writes {
 			t.Errorf("%s: has it: %v, %d writes, %v", step.name, has, costs.Writes, err)
@@ -44,11 +45,11 @@ func TestLeaseThatAnotherHolderTakesFirstIsNotHeld(t *testing.T) {
 	clock := func() time.Time { return time.Unix(1_000, 0) }
 	// The other process takes the lease after this one has read that it is free.
 	injector := storagetest.NewFaultInjector(docs, storagetest.Fault{At: 2, Before: func() {
-		if has, err := storage.NewLeases(docs, clock).Acquire(t.Context(), "job", "b", time.Minute); !has || err != nil {
+		if has, err := storage.NewLeases(docs, clock).Acquire(t.Context(), "job", time.Minute); !has || err != nil {
 			t.Errorf("the other holder has it: %v, %v", has, err)
 		}
 	}})
-	has, err := storage.NewLeases(injector, clock).Acquire(t.Context(), "job", "a", time.Minute)
+	has, err := storage.NewLeases(injector, clock).Acquire(t.Context(), "job", time.Minute)
 	if has || err != nil || !injector.Reached.Load() {
 		t.Errorf("has it: %v, %v", has, err)
 	}
@@ -59,9 +60,10 @@ func TestLeaseIsNotHeldAfterAnError(t *testing.T) {
 		return pebbletest.Open(t, filepath.Join(t.TempDir(), "leases"), []*storage.Schema{storage.LeaseSchema})
 	}
 	storagetest.EachFailure(t, 4, open, func(docs storage.Documents) error {
-		for _, at := range []int64{1_000, 1_040} { // it is renewed then
-			clock := func() time.Time { return time.Unix(at, 0) }
-			if has, err := storage.NewLeases(docs, clock).Acquire(t.Context(), "job", "a", time.Minute); err != nil || !has {
+		var at int64
+		leases := storage.NewLeases(docs, func() time.Time { return time.Unix(at, 0) })
+		for _, at = range []int64{1_000, 1_040} { // it is renewed then
+			if has, err := leases.Acquire(t.Context(), "job", time.Minute); err != nil || !has {
 				if has {
 					t.Errorf("at %d it is held despite %v", at, err)
 				}

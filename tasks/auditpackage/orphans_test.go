@@ -21,8 +21,7 @@ func TestObjectsOfPackagesThatNoRecordNamesAreDeleted(t *testing.T) {
 	ready, lost := s.assemble(s.ofTrail("1")), s.assemble(s.ofArtifact(current))
 	_, err := s.store.Assemblies.Update(t.Context(), s.ofArtifact(current).ID, func(known *audit.Assembly) { known.Ready = nil })
 	s.must(err)
-	kind := orphans.Kind{Prefix: packages.Objects, Named: s.store.Assemblies.ObjectKeys}
-	collector := orphans.NewCollector(s.engine, s.store.Leases, kind, s.clock.Now, slog.New(slog.DiscardHandler))
+	collector := orphans.NewCollector(s.engine, s.store.Leases, packages.Objects, s.store.Assemblies.ObjectKeys, s.clock.Now, slog.New(slog.DiscardHandler))
 	before := storagetest.FileKeys(t, s.folder)
 	for range 8 {
 		s.must(collector.Collect(t.Context()))

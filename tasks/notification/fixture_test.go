@@ -146,9 +146,9 @@ func (s *scene) start(docs storage.Documents, objects storage.Objects) {
 	address := links.Links{Base: "https://attestry.example.com"}
 	s.intake = reports.NewIntake(s.store, silent{}, silent{}, s.clock.Now, 0)
 	s.processor = reports.NewProcessor(s.store, silent{}, s.clock.Now, log, func(string) {})
-	holder := evidence.NewID()
+	leases := s.store.Leases // a later process has its own
 	elect := func(ctx context.Context) (bool, error) {
-		return s.store.Leases.Acquire(ctx, "relay", holder, job.EnqueueAgain)
+		return leases.Acquire(ctx, "relay", job.EnqueueAgain)
 	}
 	s.relay = relay.New(job.QueueNotifications, s.queue, s.clock.Now, elect, s.store.Outbox.Due, s.store.Deliveries.Due)
 	s.fanout = tasks.NewFanout(s.store, address, s.queue, s.clock.Now, log)

@@ -24,47 +24,42 @@ const (
 	maxKnown = 10_000
 )
 
-// Kind is a kind of objects that belong to records.
-type Kind struct {
-	// Prefix is what the keys of these objects begin with, and no others.
-	Prefix string
-	// Named returns the keys that records name.
-	Named func(ctx context.Context) (map[string]bool, error)
-}
-
-// Collector deletes objects of a kind that no record names. It keeps the time when it first saw an object without a
+// Collector deletes objects with a prefix that no record names. It keeps the time when it first saw an object without a
 // record, so that it compares no times of different machines.
 type Collector struct {
 	objects storage.Objects
 	leases  *storage.Leases
-	kind    Kind
-	clock   evidence.Clock
-	log     *slog.Logger
-	holder  string
+	// prefix is what the keys of these objects begin with, and no others. named returns the keys that records name.
+	prefix string
+	named  func(ctx context.Context) (map[string]bool, error)
+	clock  evidence.Clock
+	log    *slog.Logger
 	// known is when objects were first listed without a record, by key.
 	known map[string]time.Time
 }
 
-// NewCollector makes a collector that works when Collect is called, by one goroutine.
-func NewCollector(objects storage.Objects, leases *storage.Leases, kind Kind, clock evidence.Clock, log *slog.Logger) *Collector {
-	return &Collector{objects: objects, leases: leases, kind: kind, clock: clock, log: log, holder: evidence.NewID()}
+// NewCollector makes a collector of the objects with a prefix, of which named returns the keys that records name. It
+// works when Collect is called, by one goroutine.
+func NewCollector(objects storage.Objects, leases *storage.Leases, prefix string,
+	named func(context.Context) (map[string]bool, error), clock evidence.Clock, log *slog.Logger) *Collector {
+	return &Collector{objects: objects, leases: leases, prefix: prefix, named: named, clock: clock, log: log}
 }
 
 // Collect does one pass, if this process is the elected one.
 func (c *Collector) Collect(ctx context.Context) error {
-	elected, err := c.leases.Acquire(ctx, "orphans/"+c.kind.Prefix, c.holder, 3*Interval)
+	elected, err := c.leases.Acquire(ctx, "orphans/"+c.prefix, 3*Interval)
 	if err != nil || !elected {
 		return err
 	}
 	// Read the clock before the names. Then an object known for minAge was listed that long before
 	// the names were read, and its record would be among them.
 	now := c.clock()
-	named, err := c.kind.Named(ctx)
+	named, err := c.named(ctx)
 	if err != nil {
 		return err
 	}
 	known := map[string]time.Time{}
-	for object, err := range transfer.ObjectsIn(c.objects).All(ctx, c.kind.Prefix) {
+	for object, err := range transfer.ObjectsIn(c.objects).All(ctx, c.prefix) {
 		if err != nil {
 			return err
 		}

@@ -49,16 +49,16 @@ type scene struct {
 	objects  *fakeObjects
 	named    map[string]bool
 	namedErr error
-	leases   *storage.Leases
+	docs     storage.Documents
 	clock    *evidencetest.Clock
 	logged   bytes.Buffer
 }
 
 func newScene(t *testing.T, keys ...string) *scene {
 	s := &scene{objects: &fakeObjects{keys: slices.Clone(keys)}, named: map[string]bool{}, clock: evidencetest.NewClock(time.Unix(1_800_000_000, 0))}
-	s.leases = storage.NewLeases(pebbletest.Open(t, filepath.Join(t.TempDir(), "documents"), []*storage.Schema{storage.LeaseSchema}), s.clock.Now)
-	kind := orphans.Kind{Prefix: "a/", Named: func(context.Context) (map[string]bool, error) { return s.named, s.namedErr }}
-	s.Collector = orphans.NewCollector(s.objects, s.leases, kind, s.clock.Now, slog.New(slog.NewTextHandler(&s.logged, nil)))
+	s.docs = pebbletest.Open(t, filepath.Join(t.TempDir(), "documents"), []*storage.Schema{storage.LeaseSchema})
+	named := func(context.Context) (map[string]bool, error) { return s.named, s.namedErr }
+	s.Collector = orphans.NewCollector(s.objects, storage.NewLeases(s.docs, s.clock.Now), "a/", named, s.clock.Now, slog.New(slog.NewTextHandler(&s.logged, nil)))
 	return s
 }
 
@@ -118,7 +118,7 @@ func TestNothingIsDeletedWithoutTheNamesOrTheLease(t *testing.T) {
 	s.step(t, "the objects cannot be listed", time.Hour, errFault, "a/1")
 	s.objects.listing = nil
 	s.clock.Advance(3 * orphans.Interval) // the lease of this process expires
-	if ok, err := s.leases.Acquire(t.Context(), "orphans/a/", "another process", 2*time.Hour); err != nil || !ok {
+	if ok, err := storage.NewLeases(s.docs, s.clock.Now).Acquire(t.Context(), "orphans/a/", 2*time.Hour); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
 	s.step(t, "another process is elected", time.Hour, nil, "a/1")

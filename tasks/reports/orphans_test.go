@@ -18,8 +18,7 @@ import (
 // collector returns a new collector of the objects that no report names.
 func (s *scene) collector(t testing.TB) *orphans.Collector {
 	t.Helper()
-	kind := orphans.Kind{Prefix: environments.ReportObjects, Named: s.store.Reports.ObjectKeys}
-	return orphans.NewCollector(openObjects(t, s.folder), s.store.Leases, kind, s.clock.Now, quiet())
+	return orphans.NewCollector(openObjects(t, s.folder), s.store.Leases, environments.ReportObjects, s.store.Reports.ObjectKeys, s.clock.Now, quiet())
 }
 
 // collect runs a collector for a bit more than an hour.

@@ -27,20 +27,19 @@ type Sweeper struct {
 	store  *app.Store
 	queues relay.Queues
 	clock  evidence.Clock
-	holder string
 	log    *slog.Logger
 	intake *Intake
 }
 
 // NewSweeper makes a sweeper that works when Sweep is called.
 func NewSweeper(store *app.Store, queues relay.Queues, clock evidence.Clock, log *slog.Logger) *Sweeper {
-	return &Sweeper{store: store, queues: queues, clock: clock, holder: evidence.NewID(), log: log,
+	return &Sweeper{store: store, queues: queues, clock: clock, log: log,
 		intake: NewIntake(store, nil, nil, clock, 0)}
 }
 
 // Sweep does one sweep, then lapse, if this process is the elected one.
 func (s *Sweeper) Sweep(ctx context.Context) error {
-	elected, err := s.store.Leases.Acquire(ctx, sweepLease, s.holder, 3*SweepInterval)
+	elected, err := s.store.Leases.Acquire(ctx, sweepLease, 3*SweepInterval)
 	if err != nil || !elected {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
-	"attestry/evidence"
 	"attestry/evidence/job"
 	rules "attestry/evidence/notification"
 	"attestry/links"
@@ -47,9 +46,8 @@ func newNotifier(p *process.Process, address links.Links) *notifier {
 	sender := &notify.Sender{
 		HTTP: p.OutboundClient(), Mail: notify.MailServer{SMTP: p.Settings.SMTP, RootCAs: p.Roots}, Clock: p.Clock, Log: p.Log,
 	}
-	holder := evidence.NewID()
 	elect := func(ctx context.Context) (bool, error) {
-		return p.Store.Leases.Acquire(ctx, relayLease, holder, job.EnqueueAgain)
+		return p.Store.Leases.Acquire(ctx, relayLease, job.EnqueueAgain)
 	}
 	return &notifier{
 		relay:     relay.New(job.QueueNotifications, p.Tasks, p.Clock, elect, p.Store.Outbox.Due, p.Store.Deliveries.Due),

@@ -24,13 +24,12 @@ const (
 // reconciler completes the writes of killed processes. No client got an answer to these.
 type reconciler struct {
 	process *process.Process
-	holder  string
 	applied *prometheus.CounterVec
 }
 
 func newReconciler(p *process.Process) *reconciler {
 	r := &reconciler{
-		process: p, holder: evidence.NewID(),
+		process: p,
 		applied: promauto.With(p.Metrics).NewCounterVec(prometheus.CounterOpts{
 			Name: "attestry_reconciled_total",
 			Help: "What had been left unfinished and was finished later, by kind: trails and facts.",
@@ -44,7 +43,7 @@ func newReconciler(p *process.Process) *reconciler {
 
 // reconcile does one pass, if this process is the elected one. An error of one organization does not stop the others.
 func (r *reconciler) reconcile(ctx context.Context) error {
-	elected, err := r.process.Store.Leases.Acquire(ctx, reconcileLease, r.holder, 3*reconcileInterval)
+	elected, err := r.process.Store.Leases.Acquire(ctx, reconcileLease, 3*reconcileInterval)
 	if err != nil || !elected {
 		return err
 	}

@@ -253,7 +253,7 @@ func TestReconcilerFindsFactsThatAreStoredLate(t *testing.T) {
 
 func TestOneWorkerReconciles(t *testing.T) {
 	y := newFixture(t)
-	elected, err := y.store.Leases.Acquire(t.Context(), reconcileLease, "another worker", time.Minute)
+	elected, err := storage.NewLeases(y.docs, at(noted)).Acquire(t.Context(), reconcileLease, time.Minute)
 	if err != nil || !elected {
 		t.Fatalf("elected %v: %v", elected, err)
 	}

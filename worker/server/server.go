@@ -9,7 +9,6 @@ import (
 	"github.com/hibiken/asynq"
 
 	"attestry/config"
-	"attestry/evidence"
 	"attestry/evidence/job"
 	"attestry/goroutine"
 	"attestry/links"
@@ -72,12 +71,15 @@ func New(p *process.Process) (*Server, error) {
 	}
 	registerJobCollector(p)
 	s := &Server{
-		logging:    logging,
-		cosigning:  newCosigning(p),
-		process:    p,
-		processor:  reports.NewProcessor(p.Store, p.Tasks, p.Clock, p.Log, newParkedCounter(p)),
-		sweeper:    reports.NewSweeper(p.Store, p.Tasks, p.Clock, p.Log),
-		collectors: newCollectors(p),
+		logging:   logging,
+		cosigning: newCosigning(p),
+		process:   p,
+		processor: reports.NewProcessor(p.Store, p.Tasks, p.Clock, p.Log, newParkedCounter(p)),
+		sweeper:   reports.NewSweeper(p.Store, p.Tasks, p.Clock, p.Log),
+		collectors: []*orphans.Collector{
+			orphans.NewCollector(p.Store.Objects, p.Store.Leases, environments.ReportObjects, p.Store.Reports.ObjectKeys, p.Clock, p.Log),
+			orphans.NewCollector(p.Store.Objects, p.Store.Leases, packages.Objects, p.Store.Assemblies.ObjectKeys, p.Clock, p.Log),
+		},
 		reconciler: newReconciler(p),
 		notifier:   newNotifier(p, address),
 		packager:   newPackager(p, address, keys),
@@ -85,15 +87,6 @@ func New(p *process.Process) (*Server, error) {
 	}
 	s.mux = s.newMux(newMetrics(p))
 	return s, nil
-}
-
-func newCollectors(p *process.Process) []*orphans.Collector {
-	return evidence.Map([]orphans.Kind{
-		{Prefix: environments.ReportObjects, Named: p.Store.Reports.ObjectKeys},
-		{Prefix: packages.Objects, Named: p.Store.Assemblies.ObjectKeys},
-	}, func(kind orphans.Kind) *orphans.Collector {
-		return orphans.NewCollector(p.Store.Objects, p.Store.Leases, kind, p.Clock, p.Log)
-	})
 }
 
 // newServers makes a server for each queue, so that tasks of one never block those of another. A process that works
