@@ -8,6 +8,7 @@ import (
 	"attestry/app/facts"
 	"attestry/app/recording"
 	"attestry/app/states"
+	"attestry/config"
 	"attestry/evidence"
 	"attestry/storage"
 	"attestry/storage/environments"
@@ -88,7 +89,7 @@ func NewStore(docs storage.Documents, objects storage.Objects, clock evidence.Cl
 		},
 		Documents:    docs,
 		Objects:      objects,
-		Retention:    retention.New(objects, retention.Settings{}, clock),
+		Retention:    retention.New(objects, config.Retention{}, clock),
 		Tenancy:      tenancy.New(docs, clock, log),
 		Environments: environments.New(docs, heads),
 		Heads:        heads,

@@ -143,9 +143,7 @@ func Assemble(settings config.Settings, log *slog.Logger, clock evidence.Clock, 
 	guarded := guard.New(clock, log, metrics)
 	store := app.NewStore(guarded.Documents(docs), guarded.Objects(objects), clock, log)
 	store.Tenancy.BetaByDefault = bool(settings.Process.Beta)
-	store.Retention = retention.New(store.Objects, retention.Settings{
-		Days: settings.Retention.Days, Organizations: settings.Retention.Organizations, Mode: string(settings.Retention.Mode),
-	}, clock)
+	store.Retention = retention.New(store.Objects, settings.Retention, clock)
 	return &Process{
 		Settings: settings,
 		Log:      log,

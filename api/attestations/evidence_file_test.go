@@ -14,6 +14,7 @@ import (
 	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/app"
+	"attestry/config"
 	"attestry/evidence"
 	"attestry/storage"
 	"attestry/storage/filesystem"
@@ -82,7 +83,7 @@ func TestEvidenceIsRetainedBeforeItIsReferenced(t *testing.T) {
 		objects := &retainingObjects{Objects: folder, retainErr: refused}
 		clock := func() time.Time { return time.Unix(1_800_000_000, 0).UTC() }
 		h := &handlers{Base: &resource.Base{Store: &app.Store{
-			Objects: objects, Retention: retention.New(objects, retention.Settings{Organizations: map[string]int{"acme": 1}}, clock),
+			Objects: objects, Retention: retention.New(objects, config.Retention{Organizations: map[string]int{"acme": 1}}, clock),
 		}}}
 		org := evidence.OrgAccess{OrgID: "id", OrgName: "acme"}
 		file, err := h.storeFile(t.Context(), org, server.FormFile{Reader: strings.NewReader("content")})

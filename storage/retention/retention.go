@@ -5,12 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
+	"attestry/config"
 	"attestry/evidence"
 	"attestry/storage"
 )
@@ -25,37 +24,16 @@ const (
 	day = 24 * time.Hour
 )
 
-// Settings say for how long objects are retained.
-type Settings struct {
-	Days int
-	// Organizations are the days of single organizations by their names, instead of Days.
-	Organizations map[string]int
-	// Mode is that of the object store.
-	Mode string
-}
-
-// days is for how many days the objects of an organization are retained.
-func (s Settings) days(org string) int {
-	if days, ok := s.Organizations[org]; ok {
-		return days
-	}
-	return s.Days
-}
-
-func (s Settings) on() bool {
-	return s.Days > 0 || slices.ContainsFunc(slices.Collect(maps.Values(s.Organizations)), func(days int) bool { return days > 0 })
-}
-
 // Retention keeps the objects of organizations from deletion.
 type Retention struct {
 	objects  storage.Objects
-	settings Settings
+	settings config.Retention
 	clock    evidence.Clock
 	verified time.Time
 }
 
 // New makes the retention of an object store. Without settings it retains nothing.
-func New(objects storage.Objects, settings Settings, clock evidence.Clock) *Retention {
+func New(objects storage.Objects, settings config.Retention, clock evidence.Clock) *Retention {
 	return &Retention{objects: objects, settings: settings, clock: clock}
 }
 
@@ -67,8 +45,11 @@ func (r *Retention) Keep(ctx context.Context, org, key string) error {
 
 // KeepAtMost is Keep for at most a number of days.
 func (r *Retention) KeepAtMost(ctx context.Context, org, key string, most int) error {
-	days := min(r.settings.days(org), most)
-	if days == 0 {
+	days, ok := r.settings.Organizations[org]
+	if !ok {
+		days = r.settings.Days
+	}
+	if days = min(days, most); days == 0 {
 		return nil
 	}
 	return r.objects.Retain(ctx, key, r.clock().Add(time.Duration(days)*day))
@@ -77,7 +58,7 @@ func (r *Retention) KeepAtMost(ctx context.Context, org, key string, most int) e
 // Verify runs Test if anything is to be retained. Each process calls it before it serves. All use the same object;
 // later starts delete its versions whose retention has ended.
 func (r *Retention) Verify(ctx context.Context) error {
-	if !r.settings.on() {
+	if !r.settings.On() {
 		return nil
 	}
 	if err := r.Test(ctx); err != nil {
@@ -90,7 +71,7 @@ func (r *Retention) Verify(ctx context.Context) error {
 // Test checks that the store refuses to delete an object under retention. It can be called at any time.
 func (r *Retention) Test(ctx context.Context) error {
 	// The mode of a running retention stays, so each mode has its own object.
-	content := "Attestry asks the object store to keep this object from deletion in " + r.settings.Mode + " mode.\n"
+	content := "Attestry asks the object store to keep this object from deletion in " + string(r.settings.Mode) + " mode.\n"
 	object, err := r.objects.Put(ctx, probeScope, strings.NewReader(content), int64(len(content)))
 	if err != nil {
 		return err
@@ -132,10 +113,10 @@ func (r *Retention) requireContent(ctx context.Context, key, want string) error 
 
 // State describes the retention for operators.
 func (r *Retention) State() string {
-	if !r.settings.on() {
+	if !r.settings.On() {
 		return "off"
 	}
-	state := "objects are kept from deletion (" + r.settings.Mode + " mode): "
+	state := "objects are kept from deletion (" + string(r.settings.Mode) + " mode): "
 	if r.verified.IsZero() {
 		return state + "not verified"
 	}

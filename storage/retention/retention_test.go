@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"attestry/config"
 	"attestry/storage"
 	"attestry/storage/retention"
 )
@@ -65,7 +66,7 @@ func (b *bucket) Get(_ context.Context, key string, _, _ int64) (io.ReadCloser, 
 
 func TestKeepCountsTheDaysOfTheOrganization(t *testing.T) {
 	b := newBucket()
-	kept := retention.New(b, retention.Settings{Days: 30, Organizations: map[string]int{"acme": 3650, "demo": 0}}, clock)
+	kept := retention.New(b, config.Retention{Days: 30, Organizations: map[string]int{"acme": 3650, "demo": 0}}, clock)
 	for _, org := range []string{"acme", "demo", "other"} {
 		if err := kept.Keep(t.Context(), org, "key of "+org); err != nil {
 			t.Error(err)
@@ -99,7 +100,7 @@ func TestVerifyReportsWhetherTheStoreKeepsObjects(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := test.bucket
 			b.content, b.until = map[string]string{}, map[string]time.Time{}
-			kept := retention.New(&b, retention.Settings{Organizations: map[string]int{"acme": 1}, Mode: "governance"}, clock)
+			kept := retention.New(&b, config.Retention{Organizations: map[string]int{"acme": 1}, Mode: "governance"}, clock)
 			err := kept.Verify(t.Context())
 			if (err == nil) != (test.want == nil) {
 				t.Fatalf("Verify returned %v", err)
@@ -119,7 +120,7 @@ func TestVerifyReportsWhetherTheStoreKeepsObjects(t *testing.T) {
 func TestVerifyUsesOneObjectForAShortTime(t *testing.T) {
 	b := newBucket()
 	for range 3 {
-		if err := retention.New(b, retention.Settings{Days: 1, Mode: "governance"}, clock).Verify(t.Context()); err != nil {
+		if err := retention.New(b, config.Retention{Days: 1, Mode: "governance"}, clock).Verify(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -130,7 +131,7 @@ func TestVerifyUsesOneObjectForAShortTime(t *testing.T) {
 }
 
 func TestStoreIsNotUsedWithoutDays(t *testing.T) {
-	for _, settings := range []retention.Settings{{}, {Mode: "compliance", Organizations: map[string]int{"acme": 0}}} {
+	for _, settings := range []config.Retention{{}, {Mode: "compliance", Organizations: map[string]int{"acme": 0}}} {
 		kept := retention.New(nil, settings, clock)
 		if err := errors.Join(kept.Verify(t.Context()), kept.Keep(t.Context(), "acme", "key")); err != nil || kept.State() != "off" {
 			t.Errorf("%+v: %v, %s", settings, err, kept.State())
@@ -139,7 +140,7 @@ func TestStoreIsNotUsedWithoutDays(t *testing.T) {
 }
 
 func TestStateReportsTheVerification(t *testing.T) {
-	kept := retention.New(newBucket(), retention.Settings{Days: 1, Mode: "compliance"}, clock)
+	kept := retention.New(newBucket(), config.Retention{Days: 1, Mode: "compliance"}, clock)
 	const state = "objects are kept from deletion (compliance mode): "
 	if got := kept.State(); got != state+"not verified" {
 		t.Errorf("before: %s", got)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/minio/minio-go/v7"
 
+	"attestry/config"
 	"attestry/storage"
 	"attestry/storage/retention"
 	"attestry/storage/s3"
@@ -218,7 +219,7 @@ func TestConcurrentRetentionsKeepTheLatest(t *testing.T) {
 }
 
 func TestRetentionIsVerified(t *testing.T) {
-	settings := retention.Settings{Days: 1, Mode: "governance"}
+	settings := config.Retention{Days: 1, Mode: "governance"}
 	locked, unlocked := newLockedBucket(t, s3.Governance), newBucket(t)
 	store := open(t, locked)
 	if err := retention.New(store, settings, time.Now).Verify(t.Context()); err != nil {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"attestry/config"
 	"attestry/evidence"
 	"attestry/evidence/audit"
 	"attestry/evidence/compliance"
@@ -450,7 +451,7 @@ func TestPackagesAreUnderRetention(t *testing.T) {
 	s := newScene(t)
 	objects := &retainedObjects{Objects: s.engine, until: map[string]time.Time{}}
 	s.start(s.docs, objects)
-	s.store.Retention = retention.New(s.store.Objects, retention.Settings{Organizations: map[string]int{"acme": 10}}, s.clock.Now)
+	s.store.Retention = retention.New(s.store.Objects, config.Retention{Organizations: map[string]int{"acme": 10}}, s.clock.Now)
 	s.deliver()
 	first := s.assemble(s.ofTrail("1"))
 	for _, object := range []string{first.Archive.Object, first.Report.Object} {

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
+	"attestry/config"
 	"attestry/evidence/translog"
 	"attestry/evidence/translog/translogtest"
 	"attestry/storage"
@@ -40,11 +41,11 @@ func (r *retained) Retain(_ context.Context, key string, until time.Time) error 
 
 // retention retains objects of the organization acme for a year, and no others.
 func (r *retained) retention() *retention.Retention {
-	return retention.New(r, retention.Settings{Organizations: map[string]int{"name-of-acme": 365}}, r.f.clock.Now)
+	return retention.New(r, config.Retention{Organizations: map[string]int{"name-of-acme": 365}}, r.f.clock.Now)
 }
 
 func (f *fixture) noRetention() *retention.Retention {
-	return retention.New(f.objs, retention.Settings{}, f.clock.Now)
+	return retention.New(f.objs, config.Retention{}, f.clock.Now)
 }
 
 // backup copies the current documents of the fixture into another database.
