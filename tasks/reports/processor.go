@@ -145,22 +145,17 @@ func (p *Processor) processOne(ctx context.Context, h *lease, record environment
 	if attempt.Arrival == record.Arrival && attempt.Count > maxAttempts {
 		return true, p.park(ctx, h, record, attempt, last)
 	}
-	err = p.processRecovering(ctx, h, &pending{WaitingReport: record, last: last})
+	// A panic becomes an error, so that a report which causes one is parked in the end.
+	err = goroutine.Recovered(func() error { return p.process(ctx, h, &pending{WaitingReport: record, last: last}) })
+	if errors.Is(err, goroutine.ErrPanicked) {
+		p.log.ErrorContext(ctx, "processing a report panicked", "environment", record.Environment,
+			"arrival", record.Arrival, "error", err.Error())
+	}
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		// The lease could not be renewed, or the task has ended.
 		return false, fmt.Errorf("%w: %w", cause, err)
 	}
 	return false, err
-}
-
-// processRecovering turns a panic into an error, so that a report which causes one is parked in the end.
-func (p *Processor) processRecovering(ctx context.Context, h *lease, record *pending) error {
-	err := goroutine.Recovered(func() error { return p.process(ctx, h, record) })
-	if errors.Is(err, goroutine.ErrPanicked) {
-		p.log.ErrorContext(ctx, "processing a report panicked", "environment", record.Environment,
-			"arrival", record.Arrival, "error", err.Error())
-	}
-	return err
 }
 
 // park ends the processing of a report that failed too often, and keeps it with the reason.
