@@ -91,7 +91,9 @@ func queryBatches[T any](collection Collection[T], query Query, rounds int) *Bat
 		}
 		left -= len(found)
 		query.After, query.Offset = page.Next, 0
-		b.bytes += bodiesOf(page.Records)
+		for _, record := range page.Records {
+			b.bytes += len(record.Body)
+		}
 		if b.short = !page.Full; b.short {
 			rounds--
 		}

@@ -20,11 +20,3 @@ func ChargeRead(ctx context.Context, bytes int) error {
 	}
 	return nil
 }
-
-func bodiesOf(records []Record) int {
-	bytes := 0
-	for i := range records {
-		bytes += len(records[i].Body)
-	}
-	return bytes
-}
