@@ -77,8 +77,10 @@ func New(p *process.Process) (*Server, error) {
 		processor: reports.NewProcessor(p.Store, p.Tasks, p.Clock, p.Log, newParkedCounter(p)),
 		sweeper:   reports.NewSweeper(p.Store, p.Tasks, p.Clock, p.Log),
 		collectors: []*orphans.Collector{
-			orphans.NewCollector(p.Store.Objects, p.Store.Leases, environments.ReportObjects, p.Store.Reports.ObjectKeys, p.Clock, p.Log),
-			orphans.NewCollector(p.Store.Objects, p.Store.Leases, packages.Objects, p.Store.Assemblies.ObjectKeys, p.Clock, p.Log),
+			orphans.NewCollector(p.Store.Objects, p.Store.Leases, environments.ReportObjects, p.Store.Reports.ObjectKeys,
+				p.Clock, p.Log),
+			orphans.NewCollector(p.Store.Objects, p.Store.Leases, packages.Objects, p.Store.Assemblies.ObjectKeys,
+				p.Clock, p.Log),
 		},
 		reconciler: newReconciler(p),
 		notifier:   newNotifier(p, address),

@@ -43,8 +43,8 @@ func artifactTitle(artifact *compliance.ArtifactStatus) []paragraph {
 	return paragraphs
 }
 
-// expectedGroup returns the rows of a group. terse omits required attestations that are compliant, as there are too many
-// rows.
+// expectedGroup returns the rows of a group. terse omits required attestations that are compliant, as there are too
+// many rows.
 func (r *report) expectedGroup(terse bool, all []compliance.AttestationStatus, paragraphs ...paragraph) []row {
 	if len(all) == 0 {
 		paragraphs = append(paragraphs, smallText("No attestation is required, and none counts."))
