@@ -45,6 +45,17 @@ func Verdict(compliant bool) string {
 	return "non-compliant"
 }
 
+// Judged returns one of three values for a verdict, which is nil if it is not known.
+func Judged[T any](verdict *bool, unknown, compliant, nonCompliant T) T {
+	switch {
+	case verdict == nil:
+		return unknown
+	case *verdict:
+		return compliant
+	}
+	return nonCompliant
+}
+
 // ShortenTo cuts a longer text to a number of characters, the last of which is an ellipsis.
 func ShortenTo(text string, characters int) string {
 	if all := []rune(text); len(all) > characters {

@@ -233,12 +233,5 @@ func (h *handlers) showLiveEntries(org evidence.OrgAccess, live *liveArtifacts) 
 
 // complianceText returns a verdict as text, nil if there is none.
 func complianceText(verdict *bool) *string {
-	switch {
-	case verdict == nil:
-		return nil
-	case *verdict:
-		return new(string(evidence.Compliant))
-	default:
-		return new(string(evidence.NonCompliant))
-	}
+	return resource.NilIfEmpty(string(evidence.Judged(verdict, "", evidence.Compliant, evidence.NonCompliant)))
 }

@@ -175,11 +175,5 @@ func (s *Site) showSparkline(p *page) error {
 }
 
 func verdictOf(state *bool) chart.Verdict {
-	switch {
-	case state == nil:
-		return chart.NotJudged
-	case *state:
-		return chart.Compliant
-	}
-	return chart.NotCompliant
+	return evidence.Judged(state, chart.NotJudged, chart.Compliant, chart.NotCompliant)
 }

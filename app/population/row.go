@@ -96,7 +96,8 @@ func newRow(d *snapshot.Deployment) Row {
 	if d.Start == nil {
 		return row
 	}
-	row.Verdict, row.AllowListed, row.Reasons = verdictOf(d.Start.Compliant), d.Start.Allowed, append(row.Reasons, d.Start.Failures...)
+	row.Verdict = evidence.Judged(d.Start.Compliant, notJudged, compliant, nonCompliant)
+	row.AllowListed, row.Reasons = d.Start.Allowed, append(row.Reasons, d.Start.Failures...)
 	return row
 }
 
@@ -123,14 +124,4 @@ func (r *Row) countIncidents() {
 	if r.Incidents > 0 && !unresolved {
 		r.Restore = &longest
 	}
-}
-
-func verdictOf(state *bool) string {
-	switch {
-	case state == nil:
-		return notJudged
-	case *state:
-		return compliant
-	}
-	return nonCompliant
 }

@@ -70,7 +70,8 @@ func diff(before, after []Artifact, policiesChanged bool) []Change {
 			one.Now, one.Former = 0, &former
 			changes, before = append(changes, one), before[1:]
 		case len(before) == 0 || after[0].Fingerprint < before[0].Fingerprint:
-			changes = append(changes, newChange(after[0], startAnnotation(after[0].Compliant), 0))
+			started := evidence.Judged(after[0].Compliant, StartedUnknown, StartedCompliant, StartedNonCompliant)
+			changes = append(changes, newChange(after[0], started, 0))
 			after = after[1:]
 		default:
 			kind, was := annotationOf(before[0], after[0]), before[0].Instances()
@@ -115,17 +116,6 @@ func newChange(artifact Artifact, kind Annotation, was int) Change {
 	}
 }
 
-func startAnnotation(compliant *bool) Annotation {
-	switch {
-	case compliant == nil:
-		return StartedUnknown
-	case *compliant:
-		return StartedCompliant
-	default:
-		return StartedNonCompliant
-	}
-}
-
 // annotationOf compares an artifact in both snapshots. Losing a verdict is a change (docs/semantics.md 11.2).
 func annotationOf(before, after Artifact) Annotation {
 	same := evidence.Equal(before.Compliant, after.Compliant)
@@ -136,13 +126,8 @@ func annotationOf(before, after Artifact) Annotation {
 		return Unchanged
 	case same:
 		return Changed
-	case after.Compliant == nil:
-		return Changed
-	case *after.Compliant:
-		return BecameCompliant
-	default:
-		return BecameNonCompliant
 	}
+	return evidence.Judged(after.Compliant, Changed, BecameCompliant, BecameNonCompliant)
 }
 
 // sameDecisions reports whether two artifacts passed and failed the same rules and have the same shortfalls.
