@@ -46,12 +46,12 @@ type chatText struct {
 
 func markdown(text string) chatText { return chatText{Type: "mrkdwn", Text: text, Verbatim: true} }
 
-func (s *Sender) callChat(ctx context.Context, c *call) outcome {
-	body, err := json.Marshal(chatMessageOf(&c.delivery.Notice))
+func (s *Sender) callChat(ctx context.Context, target *notification.Target, delivery *notification.Delivery) outcome {
+	body, err := json.Marshal(chatMessageOf(&delivery.Notice))
 	if err != nil {
 		return outcome{reason: "The message could not be encoded.", err: err}
 	}
-	return s.post(ctx, c.target.Webhook, body, http.Header{})
+	return s.post(ctx, target.Webhook, body, http.Header{})
 }
 
 func chatMessageOf(n *notification.Notice) chatMessage {

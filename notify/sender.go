@@ -12,20 +12,6 @@ import (
 	"attestry/evidence/notification"
 )
 
-type call struct {
-	target   *notification.Target
-	delivery *notification.Delivery
-	secrets  []string // for signatures, newest first
-	at       time.Time
-}
-
-// channels maps each type of target to the method that notifies it.
-var channels = map[notification.TargetType]func(*Sender, context.Context, *call) outcome{
-	notification.Webhook: (*Sender).callWebhook,
-	notification.Slack:   (*Sender).callChat,
-	notification.Email:   func(s *Sender, ctx context.Context, c *call) outcome { return s.Mail.send(ctx, c.target, c.delivery) },
-}
-
 // Sender makes attempts to deliver notices. It may be used by several goroutines.
 type Sender struct {
 	// HTTP calls webhooks and chat services. It must be made by outbound.NewClient, which bounds calls.
@@ -54,8 +40,13 @@ type outcome struct {
 func (s *Sender) Send(ctx context.Context, target *notification.Target, delivery *notification.Delivery, secrets []string) notification.Attempt {
 	began := s.Clock()
 	result := outcome{reason: "The type of the target is not known."}
-	if send, ok := channels[target.Type]; ok {
-		result = send(s, ctx, &call{target: target, delivery: delivery, secrets: secrets, at: began})
+	switch target.Type {
+	case notification.Webhook:
+		result = s.callWebhook(ctx, target, delivery, secrets, began)
+	case notification.Slack:
+		result = s.callChat(ctx, target, delivery)
+	case notification.Email:
+		result = s.Mail.send(ctx, target, delivery)
 	}
 	duration := max(0, s.Clock().Sub(began))
 	level := slog.LevelDebug

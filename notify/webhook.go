@@ -10,23 +10,27 @@ import (
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"attestry/evidence/notification"
 )
 
 // callWebhook sends the payload of a notice, with a signature for each secret.
-func (s *Sender) callWebhook(ctx context.Context, c *call) outcome {
-	body, err := json.Marshal(payloadOf(&c.delivery.Notice))
+func (s *Sender) callWebhook(
+	ctx context.Context, target *notification.Target, delivery *notification.Delivery, secrets []string, at time.Time,
+) outcome {
+	body, err := json.Marshal(payloadOf(&delivery.Notice))
 	if err != nil {
 		return outcome{reason: "The message could not be encoded.", err: err}
 	}
-	signatures, err := sign(c.secrets, c.delivery.ID, c.at, body)
+	signatures, err := sign(secrets, delivery.ID, at, body)
 	if err != nil {
 		return outcome{reason: "The target has no valid signing secret.", err: err}
 	}
 	header := http.Header{}
-	header.Set(standardwebhooks.HeaderWebhookID, c.delivery.ID)
-	header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(c.at.Unix(), 10))
+	header.Set(standardwebhooks.HeaderWebhookID, delivery.ID)
+	header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(at.Unix(), 10))
 	header.Set(standardwebhooks.HeaderWebhookSignature, signatures)
-	return s.post(ctx, c.target.Webhook, body, header)
+	return s.post(ctx, target.Webhook, body, header)
 }
 
 // sign returns a signature for each secret. There must be at least one.

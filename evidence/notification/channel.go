@@ -12,8 +12,8 @@ const (
 	Email   TargetType = "EMAIL"
 )
 
-// Channel has the properties of a type of targets: a row of Channels. Package notify has the table of senders, and
-// api/organizations that of requests and responses.
+// Channel has the properties of a type of targets: a row of Channels. Package notify sends to each type,
+// and api/organizations has the table of requests and responses.
 type Channel struct {
 	Type TargetType
 	// ByMail is true if targets have Emails. Others have the URL Webhook, which is a secret.
