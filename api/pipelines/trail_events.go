@@ -9,8 +9,11 @@ import (
 	"attestry/evidence"
 )
 
-// TrailEvent is an event of a trail (docs/semantics.md 4.4): a trailEventCommon, or a struct that embeds one.
-type TrailEvent struct{ members any }
+// TrailEvent is an event of a trail (docs/semantics.md 4.4): the common members, then those of its type.
+type TrailEvent struct {
+	common trailEventCommon
+	data   any // nil for none
+}
 
 // trailEventCommon holds the members that the events of all types have.
 type trailEventCommon struct {
@@ -40,7 +43,6 @@ type trailEventRepo struct {
 }
 
 type approvalEvent struct {
-	trailEventCommon
 	Fingerprint    string  `json:"artifact_fingerprint"`
 	ApprovalID     string  `json:"approval_id"`
 	ApprovalNumber int     `json:"approval_number"`
@@ -49,8 +51,19 @@ type approvalEvent struct {
 	Reviewer       *string `json:"reviewer"`
 }
 
-// MarshalJSON writes the members.
-func (e TrailEvent) MarshalJSON() ([]byte, error) { return json.Marshal(e.members) }
+// MarshalJSON joins the members to one object.
+func (e TrailEvent) MarshalJSON() ([]byte, error) {
+	members, err := json.Marshal(e.common)
+	if err != nil || e.data == nil {
+		return members, err
+	}
+	data, err := json.Marshal(e.data)
+	if err != nil {
+		return nil, err
+	}
+	members[len(members)-1] = ','
+	return append(members, data[1:]...), nil
+}
 
 // Schema describes the members that all events have.
 func (TrailEvent) Schema(huma.Registry) *huma.Schema {
@@ -66,41 +79,19 @@ func (TrailEvent) Schema(huma.Registry) *huma.Schema {
 	}
 }
 
-// showTrailEvent returns the members of an event: those of its type as they are stored, except for approvals.
-func showTrailEvent(trail *evidence.Trail, event *evidence.TrailEvent) any {
-	common := trailEventCommon{
+// showTrailEvent shows the data of an event as they are stored, except for approvals.
+func showTrailEvent(trail *evidence.Trail, event *evidence.TrailEvent) TrailEvent {
+	shown := TrailEvent{data: event.Data, common: trailEventCommon{
 		OrgID: event.Org, FlowID: event.Flow, TrailID: trail.ID, Timestamp: event.Time, Type: event.Type,
 		GitCommitInfo: event.Commit, RepoInfo: showEventRepo(event.Repo),
-	}
-	switch data := event.Data.(type) {
-	case *evidence.TrailBeginData:
-		return struct {
-			trailEventCommon
-			*evidence.TrailBeginData
-		}{common, data}
-	case *evidence.ArtifactReportData:
-		return struct {
-			trailEventCommon
-			*evidence.ArtifactReportData
-		}{common, data}
-	case *evidence.AttestationReportData:
-		return struct {
-			trailEventCommon
-			*evidence.AttestationReportData
-		}{common, data}
-	case *evidence.ArtifactRunData:
-		return struct {
-			trailEventCommon
-			*evidence.ArtifactRunData
-		}{common, data}
-	case *evidence.ApprovalData:
-		return approvalEvent{
-			trailEventCommon: common, Fingerprint: data.Fingerprint, ApprovalID: data.Approval, ApprovalNumber: data.Number,
+	}}
+	if data, ok := event.Data.(*evidence.ApprovalData); ok {
+		shown.data = approvalEvent{
+			Fingerprint: data.Fingerprint, ApprovalID: data.Approval, ApprovalNumber: data.Number,
 			EnvironmentID: resource.NilIfEmpty(data.Environment), State: data.State, Reviewer: resource.NilIfEmpty(data.Reviewer),
 		}
-	default:
-		return common
 	}
+	return shown
 }
 
 func showEventRepo(repo *evidence.Repo) *trailEventRepo {

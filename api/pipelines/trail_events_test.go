@@ -83,7 +83,7 @@ func TestStoredEventsAreShown(t *testing.T) {
 			if err != nil || string(again) != stored+c.stored {
 				t.Errorf("stored again it is %s, it was %s: %v", again, stored+c.stored, err)
 			}
-			answer, err := json.Marshal(TrailEvent{showTrailEvent(&evidence.Trail{ID: "id-of-t"}, &event)})
+			answer, err := json.Marshal(showTrailEvent(&evidence.Trail{ID: "id-of-t"}, &event))
 			if want := shown + c.shown; err != nil || string(answer) != want {
 				t.Errorf("got  %s\nwant %s: %v", answer, want, err)
 			}

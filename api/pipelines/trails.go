@@ -82,7 +82,7 @@ func (h *handlers) getTrail(ctx context.Context, _ *resource.TrailPath, trail ev
 	if err != nil {
 		return nil, err
 	}
-	shown[0].Events = resource.Map(events, func(event *evidence.TrailEvent) TrailEvent { return TrailEvent{showTrailEvent(&trail, event)} })
+	shown[0].Events = resource.Map(events, func(event *evidence.TrailEvent) TrailEvent { return showTrailEvent(&trail, event) })
 	return server.Answered(shown[0]), nil
 }
 
