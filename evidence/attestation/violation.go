@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
@@ -194,13 +195,7 @@ func describeNumber(number *big.Rat) string {
 
 // either lists choices, the last one after "or".
 func either[T any](choices []T, describe func(T) string) string {
-	choices = choices[:min(len(choices), maxChoices)]
-	texts := evidence.Map(choices, describe)
-	last := len(texts) - 1
-	if last < 1 {
-		return strings.Join(texts, "")
-	}
-	return strings.Join(texts[:last], ", ") + " or " + texts[last]
+	return english.WordSeries(evidence.Map(choices[:min(len(choices), maxChoices)], describe), "or")
 }
 
 // pointer is the JSON pointer (RFC 6901) of the steps.
