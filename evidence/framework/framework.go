@@ -86,15 +86,12 @@ var Findings = []string{
 }
 
 // Parse reads a file. Faults of the file are a *yamlfile.Error, which is for its author.
-func Parse(content []byte) (Framework, error) {
-	root, err := format.Load(content)
-	if err != nil {
-		return Framework{}, err
-	}
-	value, faults := format.Root(root)
+func Parse(content []byte) (Framework, error) { return yamlfile.Parse(format, content, frameworkOf) }
+
+func frameworkOf(value yamlfile.Value) Framework {
 	fields, ok := value.Mapping("Framework", "title", "requirements")
 	if !ok {
-		return Framework{}, faults.Err()
+		return Framework{}
 	}
 	parsed, known, measures := Framework{Title: fields["title"].BoundedText(maxText)}, map[string]bool{}, 0
 	for _, one := range fields["requirements"].List() {
@@ -112,7 +109,7 @@ func Parse(content []byte) (Framework, error) {
 	if len(parsed.Requirements) == 0 {
 		value.Fault("Value error, a framework has at least one requirement")
 	}
-	return parsed, faults.Err()
+	return parsed
 }
 
 func requirementOf(value yamlfile.Value) Requirement {

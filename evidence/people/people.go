@@ -19,11 +19,10 @@ var format = yamlfile.Format{Name: "File of people", Columns: true}
 
 // Parse reads a file. A person's name counts as an account. Faults are a *yamlfile.Error, for the file's author.
 func Parse(content []byte) (evidence.Accounts, error) {
-	root, err := format.Load(content)
-	if err != nil {
-		return nil, err
-	}
-	value, faults := format.Root(root)
+	return yamlfile.Parse(format, content, accountsOf)
+}
+
+func accountsOf(value yamlfile.Value) evidence.Accounts {
 	fields, _ := value.Mapping("People", "people")
 	accounts := evidence.Accounts{}
 	for _, one := range fields["people"].List() {
@@ -41,7 +40,7 @@ func Parse(content []byte) (evidence.Accounts, error) {
 			break
 		}
 	}
-	return accounts, faults.Err()
+	return accounts
 }
 
 // add adds an account of a person. An account that another person has is a fault.

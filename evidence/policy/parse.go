@@ -34,15 +34,10 @@ func Parse(content []byte) (Policy, error) { return parse(content, MaxPatterns) 
 func ParseStored(content []byte) (Policy, error) { return parse(content, math.MaxInt) }
 
 func parse(content []byte, maxPatterns int) (Policy, error) {
-	root, err := format.Load(content)
-	if err != nil {
-		return Policy{}, err
-	}
-	value, faults := format.Root(root)
 	r := &reader{patterns: expression.NewPatterns(maxPatterns)}
-	parsed := r.policy(value)
+	parsed, err := yamlfile.Parse(format, content, r.policy)
 	parsed.PatternSize = r.patterns.Size()
-	return parsed, faults.Err()
+	return parsed, err
 }
 
 // reader decodes a policy.

@@ -28,14 +28,9 @@ var validName = regexp.MustCompile(namePattern)
 // Parse reads a template: YAML in the grammar of flow templates, version 1. Faults of the file are a *yamlfile.Error
 // for its author. The lists of a parsed template are never nil.
 func Parse(content []byte) (Template, error) {
-	root, err := format.Load(content)
-	if err != nil {
-		return Template{}, err
-	}
-	value, faults := format.Root(root)
 	r := &reader{patterns: expression.NewPatterns(maxPatterns)}
-	parsed := r.template(value)
-	if err := faults.Err(); err != nil {
+	parsed, err := yamlfile.Parse(format, content, r.template)
+	if err != nil {
 		return Template{}, err
 	}
 	return parsed, nil

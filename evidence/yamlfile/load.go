@@ -34,9 +34,20 @@ var versionDirective = regexp.MustCompile(`\A((?:[ \t]*(?:#.*)?\r?\n)*%YAML[ \t]
 // quadratic in their number. The line separators of Unicode end a line, too.
 var tagDirective = regexp.MustCompile(`(?:^|[\r\n\x{85}\x{2028}\x{2029}])\x{FEFF}*%TAG`)
 
-// Load parses content into the root of its only YAML document, nil if there is none. Its time is linear in the size of
+// Parse reads a file of a format. Faults of the file, and those that read adds to its values, are an *Error.
+func Parse[T any](f Format, content []byte, read func(root Value) T) (parsed T, err error) {
+	root, err := f.load(content)
+	if err != nil {
+		return parsed, err
+	}
+	all := &faults{found: Error{Format: f}}
+	parsed = read(Value{Node: root, faults: all})
+	return parsed, all.err()
+}
+
+// load parses content into the root of its only YAML document, nil if there is none. Its time is linear in the size of
 // the content. Faults of the file are an *Error.
-func (f Format) Load(content []byte) (root *yaml.Node, err error) {
+func (f Format) load(content []byte) (root *yaml.Node, err error) {
 	content = bytes.TrimPrefix(content, ByteOrderMark)
 	if !utf8.Valid(content) || bytes.IndexByte(content, 0) >= 0 {
 		return nil, f.unreadable(1, "Invalid YAML: the file is not UTF-8 text")

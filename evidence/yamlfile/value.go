@@ -34,10 +34,10 @@ func (f Format) tooManyParts() string {
 	return "The " + strings.ToLower(f.Name) + " has too many parts"
 }
 
-// Faults collects the faults of a file's values.
-type Faults struct {
-	faults Error
-	reads  int
+// faults collects the faults of a file's values.
+type faults struct {
+	found Error
+	reads int
 }
 
 // Value is a value of a file, with its location.
@@ -46,46 +46,40 @@ type Value struct {
 	Node   *yaml.Node
 	parent *yaml.Node
 	at     string
-	faults *Faults
+	faults *faults
 }
 
-// Root is the value of the whole file, with the collector of its faults.
-func (f Format) Root(node *yaml.Node) (Value, *Faults) {
-	faults := &Faults{faults: Error{Format: f}}
-	return Value{Node: node, faults: faults}, faults
-}
-
-// Err is an *Error with the faults, or nil.
-func (f *Faults) Err() error {
-	if f.faults.Count == 0 {
+// err is an *Error with the faults, or nil.
+func (f *faults) err() error {
+	if f.found.Count == 0 {
 		return nil
 	}
-	slices.SortStableFunc(f.faults.Findings, func(a, b Finding) int {
-		if a.Line != b.Line || !f.faults.Format.Columns {
+	slices.SortStableFunc(f.found.Findings, func(a, b Finding) int {
+		if a.Line != b.Line || !f.found.Format.Columns {
 			return cmp.Compare(a.Line, b.Line)
 		}
 		return cmp.Compare(a.Column, b.Column)
 	})
-	return &f.faults
+	return &f.found
 }
 
-func (f *Faults) add(node *yaml.Node, at, text string) {
-	f.faults.Count++
-	if len(f.faults.Findings) == maxFindings {
+func (f *faults) add(node *yaml.Node, at, text string) {
+	f.found.Count++
+	if len(f.found.Findings) == maxFindings {
 		return
 	}
 	finding := Finding{Location: at, Line: 1, Text: text}
 	if node != nil {
 		finding.Line, finding.Column = node.Line, node.Column
 	}
-	f.faults.Findings = append(f.faults.Findings, finding)
+	f.found.Findings = append(f.found.Findings, finding)
 }
 
 // countRead counts the read of a node and reports whether the number is within maxReads. Only aliases can exceed it.
-func (f *Faults) countRead(node *yaml.Node) bool {
+func (f *faults) countRead(node *yaml.Node) bool {
 	f.reads++
 	if f.reads == maxReads+1 {
-		f.add(node, "", f.faults.Format.tooManyParts())
+		f.add(node, "", f.found.Format.tooManyParts())
 	}
 	return f.reads <= maxReads
 }
