@@ -86,7 +86,7 @@ type Schema struct {
 // NewSchema declares a collection whose fields are those of its indexes.
 func NewSchema(name string, indexes ...Index) *Schema {
 	fields := slices.Concat(evidence.Map(indexes, func(index Index) []string { return index.Fields })...)
-	return &Schema{Name: name, Fields: Distinct(fields), Indexes: indexes}
+	return &Schema{Name: name, Fields: evidence.Distinct(fields), Indexes: indexes}
 }
 
 // With declares fields that no index has.

@@ -186,42 +186,6 @@ func RecordIDs(records []Record) []string {
 	return evidence.Map(records, func(record Record) string { return record.ID })
 }
 
-// ByKey maps unique keys to their values.
-func ByKey[K comparable, V any](values []V, key func(*V) K) map[K]V {
-	byKey := make(map[K]V, len(values))
-	for i := range values {
-		byKey[key(&values[i])] = values[i]
-	}
-	return byKey
-}
-
-// SetOf is the set of the keys of elements.
-func SetOf[E any, K comparable](elements []E, key func(*E) K) map[K]bool {
-	set := make(map[K]bool, len(elements))
-	for i := range elements {
-		set[key(&elements[i])] = true
-	}
-	return set
-}
-
-// Distinct removes repetitions; the others keep their order.
-func Distinct(texts []string) []string {
-	return FirstOfEach(texts, func(text string) string { return text })
-}
-
-// FirstOfEach returns the first of the elements that share a key.
-func FirstOfEach[E any, K comparable](elements []E, key func(E) K) []E {
-	seen := make(map[K]bool, len(elements))
-	var firsts []E
-	for _, element := range elements {
-		if k := key(element); !seen[k] {
-			seen[k] = true
-			firsts = append(firsts, element)
-		}
-	}
-	return firsts
-}
-
 // MaxPrefixMatches is how many values may share a prefix. The shortest prefix, of twenty bits, has about as many in
 // a collection of fifty million.
 const MaxPrefixMatches = 50

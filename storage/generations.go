@@ -42,7 +42,7 @@ func (t *Generations) Get(ctx context.Context, org, environment string) (string,
 // GetMany returns the generations of several environments, by their ids, as texts in another form than those of Get.
 func (t *Generations) GetMany(ctx context.Context, org string, environments []string) (map[string]string, error) {
 	found, err := t.collection.GetMany(ctx, append([]string{org}, environments...))
-	known := ByKey(found, func(one *generation) string { return one.Of })
+	known := evidence.ByKey(found, func(one *generation) string { return one.Of })
 	generations := make(map[string]string, len(environments))
 	for _, environment := range environments {
 		generations[environment] = known[org].Value + "/" + known[environment].Value

@@ -9,7 +9,6 @@ import (
 	"attestry/api/server"
 	"attestry/evidence"
 	"attestry/evidence/admission"
-	"attestry/storage"
 )
 
 const (
@@ -115,7 +114,7 @@ func (h *handlers) provide(ctx context.Context, _ *resource.EnvironmentPath, env
 	if err != nil {
 		return nil, err
 	}
-	refused := storage.ByKey(decision.Refusals, func(refusal *admission.Refusal) string { return refusal.Image })
+	refused := evidence.ByKey(decision.Refusals, func(refusal *admission.Refusal) string { return refusal.Image })
 	answer.Response.Items = resource.Map(sent.Request.Keys, func(key *string) ProvidedItem {
 		return provided(*key, refused, environment.AdmissionOf().Mode)
 	})

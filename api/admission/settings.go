@@ -49,7 +49,7 @@ func (s *AdmissionSettings) evidence() evidence.AdmissionSettings {
 	settings.Tags = cmp.Or(settings.Tags, defaults.Tags)
 	settings.UnknownArtifacts = cmp.Or(settings.UnknownArtifacts, defaults.UnknownArtifacts)
 	settings.Failure = cmp.Or(settings.Failure, defaults.Failure)
-	if settings.ExemptNamespaces = storage.Distinct(s.ExemptNamespaces); s.ExemptNamespaces == nil {
+	if settings.ExemptNamespaces = evidence.Distinct(s.ExemptNamespaces); s.ExemptNamespaces == nil {
 		settings.ExemptNamespaces = defaults.ExemptNamespaces
 	}
 	return settings

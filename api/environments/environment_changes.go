@@ -122,7 +122,7 @@ func (h *handlers) physicalMembers(ctx context.Context, owner string, names []st
 		return nil, errNotPhysical
 	}
 	ids := resource.Map(picked, func(ref *environments.EnvironmentRef) string { return ref.ID })
-	return append([]string{}, storage.Distinct(ids)...), err
+	return append([]string{}, evidence.Distinct(ids)...), err
 }
 
 // addArchivedMembers adds to refs the archived members of the environment owner, if it exists, by their last names.

@@ -8,7 +8,6 @@ import (
 	"attestry/api/server"
 	"attestry/evidence"
 	"attestry/evidence/policy"
-	"attestry/storage"
 	"attestry/storage/environments"
 )
 
@@ -39,7 +38,7 @@ func (h *handlers) resolvePolicies(ctx context.Context, kind evidence.Environmen
 		return nil, nil
 	}
 	org := server.Access(ctx)
-	names := storage.Distinct(*sent)
+	names := evidence.Distinct(*sent)
 	known, err := h.Policies.GetMany(ctx, org.OrgID, names)
 	if err != nil {
 		return nil, err

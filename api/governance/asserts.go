@@ -130,7 +130,7 @@ func (h *handlers) basisOf(ctx context.Context, in *assertInput) (*assessment.Ba
 
 // latestPolicies returns the latest versions of policies, all of which must exist.
 func (h *handlers) latestPolicies(ctx context.Context, names []string) ([]policy.Applied, error) {
-	names = storage.Distinct(names)
+	names = evidence.Distinct(names)
 	applied, err := h.Policies.Latest(ctx, server.Access(ctx).OrgID, names)
 	if err != nil {
 		return nil, err

@@ -78,7 +78,7 @@ func inputsOf(found *assessment.Assessment) (names []string) {
 	for _, control := range slices.Sorted(maps.Keys(found.Artifact.Decisions)) {
 		add(found.Artifact.Decisions[control].Entry)
 	}
-	names = storage.Distinct(names)
+	names = evidence.Distinct(names)
 	if len(names) > maxInputs {
 		return nil
 	}

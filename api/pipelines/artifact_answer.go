@@ -15,7 +15,6 @@ import (
 	"attestry/evidence/compliance"
 	"attestry/evidence/snapshot"
 	"attestry/evidence/template"
-	"attestry/storage"
 	"attestry/storage/pipelines"
 )
 
@@ -276,7 +275,7 @@ func (h *handlers) artifactsByFingerprint(ctx context.Context, org string, recor
 	for _, fingerprint := range own {
 		artifacts[fingerprint] = []string{fingerprint}
 	}
-	counted, err := h.Provenances.GetMany(ctx, org, storage.Distinct(slices.Concat(slices.Collect(maps.Values(children))...)))
+	counted, err := h.Provenances.GetMany(ctx, org, evidence.Distinct(slices.Concat(slices.Collect(maps.Values(children))...)))
 	for i := range counted {
 		artifacts[counted[i].Fingerprint] = evidence.Fingerprints(counted[i].Fingerprint, counted[i].Origins())
 	}

@@ -335,7 +335,7 @@ func (b *CreateArtifact) record() evidence.ArtifactRecord {
 		CommitURL:         b.CommitURL,
 		RepoURL:           b.RepoURL,
 		ExternalURLs:      b.ExternalURLs.Evidence(),
-		ChildFingerprints: slices.DeleteFunc(storage.Distinct(b.ChildFingerprints), func(child string) bool { return child == b.Fingerprint }),
+		ChildFingerprints: slices.DeleteFunc(evidence.Distinct(b.ChildFingerprints), func(child string) bool { return child == b.Fingerprint }),
 		Annotations:       resource.Present(b.Annotations.RawMessage),
 		UserData:          b.UserData.Sent(),
 	}

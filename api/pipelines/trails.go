@@ -214,7 +214,7 @@ func (h *handlers) showTrails(ctx context.Context, trails []evidence.Trail, list
 		templates = append(templates, trail.Template)
 		slots = append(slots, trail.SlotIDs()...)
 	}
-	sources := trailSources{slots: map[string]evidence.Slot{}}
+	var sources trailSources
 	var err error
 	if sources.flows, err = h.Flows.Names(ctx, org.OrgID, flows); err != nil {
 		return nil, err
@@ -226,9 +226,7 @@ func (h *handlers) showTrails(ctx context.Context, trails []evidence.Trail, list
 	if err != nil {
 		return nil, err
 	}
-	for _, slot := range found {
-		sources.slots[slot.ID()] = slot
-	}
+	sources.slots = evidence.ByKey(found, (*evidence.Slot).ID)
 	return resource.Map(trails, func(trail *evidence.Trail) GetTrail { return h.showTrail(org, trail, sources, listed) }), nil
 }
 

@@ -6,7 +6,6 @@ import (
 
 	"attestry/api/server"
 	"attestry/evidence"
-	"attestry/storage"
 	"attestry/storage/names"
 )
 
@@ -36,7 +35,7 @@ func (h *handlers) listEntries(ctx context.Context, in *entriesQuery) (*server.A
 	if err != nil {
 		return nil, err
 	}
-	leaves, err := h.Logs.Indexed(ctx, org.OrgID, storage.Distinct(resolved))
+	leaves, err := h.Logs.Indexed(ctx, org.OrgID, evidence.Distinct(resolved))
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +69,7 @@ func (h *handlers) resolveFacts(ctx context.Context, org evidence.OrgAccess, fac
 		if len(owners) == 0 {
 			continue
 		}
-		entries, err := resolve(ctx, org.OrgID, storage.Distinct(owners))
+		entries, err := resolve(ctx, org.OrgID, evidence.Distinct(owners))
 		if err != nil {
 			return nil, err
 		}

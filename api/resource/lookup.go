@@ -197,7 +197,7 @@ func (b *Base) ResolveEnvironment(ctx context.Context, name string) (environment
 // ResolveEnvironments resolves environments by name, in the order of names, or returns the error of the first name that
 // cannot be resolved. It takes one command, and one more for that name.
 func (b *Base) ResolveEnvironments(ctx context.Context, names []string) ([]environments.EnvironmentRef, error) {
-	known, err := b.Environments.ResolveMany(ctx, server.Access(ctx).OrgID, storage.Distinct(names))
+	known, err := b.Environments.ResolveMany(ctx, server.Access(ctx).OrgID, evidence.Distinct(names))
 	if err != nil {
 		return nil, err
 	}
@@ -351,7 +351,7 @@ func PickRepo(repos []evidence.Repo, name, provider string) (evidence.Repo, erro
 		return evidence.Repo{}, RepoNotFound(name)
 	}
 	if provider == "" && len(repos) > 1 {
-		providers := storage.SetOf(repos, func(r *evidence.Repo) string { return cmp.Or(r.Provider, "unknown") })
+		providers := evidence.SetOf(repos, func(r *evidence.Repo) string { return cmp.Or(r.Provider, "unknown") })
 		return evidence.Repo{}, evidence.Errorf(evidence.Invalid,
 			"Multiple repos named '%s' exist (%s). Specify the 'provider'", name, strings.Join(slices.Sorted(maps.Keys(providers)), ", "))
 	}

@@ -118,7 +118,7 @@ func (h *handlers) setCauses(ctx context.Context, loaded *loadedSnapshot, parts 
 		return nil
 	}
 	changes, err := h.Snapshots.Changes(ctx, &made)
-	known := storage.ByKey(changes, func(change *snapshot.Change) string { return change.Fingerprint })
+	known := evidence.ByKey(changes, func(change *snapshot.Change) string { return change.Fingerprint })
 	for i := range loaded.Changes {
 		if change := &loaded.Changes[i]; changed(*change) {
 			change.By = causeIn(known, change)

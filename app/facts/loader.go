@@ -8,7 +8,6 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/compliance"
 	"attestry/evidence/policy"
-	"attestry/storage"
 	"attestry/storage/pipelines"
 )
 
@@ -62,14 +61,14 @@ func (l *Loader) Load(ctx context.Context, org string, subjects []Subject, contr
 	if err != nil {
 		return nil, err
 	}
-	decisions, err := l.decisions.Latest(ctx, org, controls, storage.Distinct(decided))
+	decisions, err := l.decisions.Latest(ctx, org, controls, evidence.Distinct(decided))
 	if err != nil {
 		return nil, err
 	}
 	for _, decision := range decisions {
 		flows = append(flows, decision.Flow)
 	}
-	names, err := l.flows.Names(ctx, org, storage.Distinct(flows))
+	names, err := l.flows.Names(ctx, org, evidence.Distinct(flows))
 	if err != nil {
 		return nil, err
 	}

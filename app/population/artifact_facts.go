@@ -12,7 +12,6 @@ import (
 	"attestry/evidence/independent"
 	"attestry/evidence/period"
 	"attestry/evidence/snapshot"
-	"attestry/storage"
 )
 
 // artifactFacts are the current facts about an artifact and the trail that built it.
@@ -67,7 +66,7 @@ func (r *Reader) readFacts(ctx context.Context, org string, queries []states.Que
 	if err != nil {
 		return err
 	}
-	named, err := r.store.Flows.Names(ctx, org, storage.Distinct(evidence.Map(evaluated, func(one states.Evaluated) string { return one.Trail.Flow })))
+	named, err := r.store.Flows.Names(ctx, org, evidence.Distinct(evidence.Map(evaluated, func(one states.Evaluated) string { return one.Trail.Flow })))
 	if err != nil {
 		return err
 	}

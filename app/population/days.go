@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 
+	"attestry/evidence"
 	"attestry/evidence/period"
 	"attestry/evidence/snapshot"
-	"attestry/storage"
 )
 
 // maxDays bounds the estimated memory of the cached sums of days, in bytes. It suffices for a million deployments.
@@ -120,13 +120,13 @@ func (r *Reader) keptDays(ctx context.Context, p *period.Period, moments map[str
 	if err != nil || !ok {
 		return nil, err
 	}
-	changed := storage.SetOf(trails, func(key *string) uint64 { return hashOf(*key) })
+	changed := evidence.SetOf(trails, func(key *string) uint64 { return hashOf(*key) })
 	for id, known := range kept {
 		learned, err := r.store.Deployments.Learned(ctx, id, known.asOf.snapshots)
 		if err != nil {
 			return nil, err
 		}
-		stale := storage.SetOf(learned, func(at *float64) float64 { return dayOf(*at) })
+		stale := evidence.SetOf(learned, func(at *float64) float64 { return dayOf(*at) })
 		fresh := &days{asOf: moments[id], until: known.until, sums: maps.Clone(known.sums)}
 		for day, sum := range known.sums {
 			if stale[day] || slices.ContainsFunc(sum.trails, func(trail uint64) bool { return changed[trail] }) {

@@ -140,7 +140,7 @@ func (r *Reader) addEnvironments(ctx context.Context, org string, deployments []
 }
 
 func environmentsOf(deployments []snapshot.Deployment) []string {
-	return storage.Distinct(evidence.Map(deployments, func(one snapshot.Deployment) string { return one.Environment }))
+	return evidence.Distinct(evidence.Map(deployments, func(one snapshot.Deployment) string { return one.Environment }))
 }
 
 // eachAttestation calls yield for the attestations of some ids.

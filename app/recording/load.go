@@ -107,7 +107,7 @@ func (u *trailUpdate) loadDecision(ctx context.Context, of *pipelines.Decision) 
 
 // loadNames returns the names of the artifacts that an attestation is about, and completes the attestation.
 func (r *Recorder) loadNames(ctx context.Context, scope Scope, u *trailUpdate, a *evidence.Attestation) ([]string, error) {
-	a.Targets = storage.Distinct(a.Targets)
+	a.Targets = evidence.Distinct(a.Targets)
 	names, older, err := r.namesOf(ctx, scope, u, a)
 	if err != nil {
 		return nil, err

@@ -95,7 +95,7 @@ func (r *Recorder) unreflected(ctx context.Context, name string, facts []storage
 	}
 	ids := evidence.Map(missing, func(ref pipelines.TrailEventRef) string { return ref.ID })
 	unlogged, err := r.Logged.Unlogged(ctx, name, facts[0].Text("org"), facts)
-	return storage.Distinct(append(ids, unlogged...)), err
+	return evidence.Distinct(append(ids, unlogged...)), err
 }
 
 func (r *Recorder) reapplyArtifact(ctx context.Context, record *evidence.ArtifactRecord) error {

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"attestry/storage"
+	"attestry/evidence"
 )
 
 // maxCachedRunning bounds the fingerprints and environments in the cache of where fingerprints run.
@@ -47,7 +47,7 @@ func (r *Recorder) whereRunning(ctx context.Context, org string, fingerprints []
 	}
 	maps.Copy(stored, children)
 	all := slices.Concat(fingerprints, slices.Concat(slices.Collect(maps.Values(stored))...))
-	where, complete, err := r.Running.Where(ctx, org, storage.Distinct(all))
+	where, complete, err := r.Running.Where(ctx, org, evidence.Distinct(all))
 	if err != nil || !complete {
 		return affected{all: true}, err
 	}
@@ -60,7 +60,7 @@ func (r *Recorder) whereRunning(ctx context.Context, org string, fingerprints []
 		found.environments = append(found.environments, environments...)
 		r.running.Put(org+"/"+fingerprint, cachedRunning{environments: environments, version: version}, 1+len(environments))
 	}
-	found.environments = storage.Distinct(found.environments)
+	found.environments = evidence.Distinct(found.environments)
 	return found, nil
 }
 
@@ -74,6 +74,6 @@ func (r *Recorder) cachedWhereRunning(org string, fingerprints []string) (found 
 		found.version = known.version
 		found.environments = slices.Concat(found.environments, known.environments)
 	}
-	found.environments = storage.Distinct(found.environments)
+	found.environments = evidence.Distinct(found.environments)
 	return found, true
 }

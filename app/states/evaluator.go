@@ -9,7 +9,6 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/compliance"
 	"attestry/evidence/template"
-	"attestry/storage"
 	"attestry/storage/pipelines"
 )
 
@@ -114,7 +113,7 @@ func (e *Evaluator) trailsOf(ctx context.Context, org string, queries []Query) (
 		return nil, err
 	}
 	ids := evidence.Map(found, func(trail evidence.Trail) string { return trail.Template })
-	templates, err := e.templates.GetMany(ctx, org, storage.Distinct(ids))
+	templates, err := e.templates.GetMany(ctx, org, evidence.Distinct(ids))
 	for _, trail := range found {
 		trails[trail.Key()] = trailWithTemplate{&trail, new(templates[trail.Template].Template)}
 	}
@@ -124,11 +123,11 @@ func (e *Evaluator) trailsOf(ctx context.Context, org string, queries []Query) (
 // evaluate evaluates artifacts from their slots, in the order of queries. rebuild gets the indexes of queries with
 // incomplete slots, and returns the rebuilt slots by the ids of records.
 func (e *Evaluator) evaluate(ctx context.Context, trails map[string]trailWithTemplate, queries []Query, rebuild func(incomplete []int) (map[string]evidence.Slot, error)) ([]Evaluated, error) {
-	found, err := e.slots.GetMany(ctx, storage.Distinct(evidence.Map(queries, Query.slotID)))
+	found, err := e.slots.GetMany(ctx, evidence.Distinct(evidence.Map(queries, Query.slotID)))
 	if err != nil {
 		return nil, err
 	}
-	slots := storage.ByKey(found, (*evidence.Slot).ID)
+	slots := evidence.ByKey(found, (*evidence.Slot).ID)
 	evaluated := make([]Evaluated, len(queries))
 	var incomplete []int
 	for i, query := range queries {
@@ -155,7 +154,7 @@ func (e *Evaluated) evaluate(fingerprint string) (complete bool) {
 // rebuild makes the slots of some queries, given by their indexes, by the ids of records.
 func (e *Evaluator) rebuild(ctx context.Context, org string, queries []Query, some []int) (map[string]evidence.Slot, error) {
 	ids := evidence.Map(some, func(i int) string { return queries[i].Record })
-	records, err := e.artifacts.GetMany(ctx, storage.Distinct(ids))
+	records, err := e.artifacts.GetMany(ctx, evidence.Distinct(ids))
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"attestry/evidence"
 	"attestry/storage"
 	"attestry/storage/transfer"
 )
@@ -74,7 +75,7 @@ func (v *verification) findDocuments(ctx context.Context, collection string, nam
 // those that do not decode, which checkDocuments reports.
 func fetch[T, K any](ctx context.Context, v *verification, collection string, ids []string, keep func(*T) K) (map[string]K, error) {
 	kept := map[string]K{}
-	for some := range slices.Chunk(storage.Distinct(ids), pageSize) {
+	for some := range slices.Chunk(evidence.Distinct(ids), pageSize) {
 		records, err := v.Documents.GetMany(ctx, v.schemas[collection], some)
 		if err != nil {
 			return nil, err

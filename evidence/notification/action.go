@@ -120,15 +120,7 @@ func (a *Action) FiresOn(event *Event) bool {
 
 // DistinctTargets are the targets without duplicates.
 func (a *Action) DistinctTargets() []Target {
-	seen := map[string]bool{}
-	var distinct []Target
-	for _, target := range a.Targets {
-		if id := target.ID(); !seen[id] {
-			seen[id] = true
-			distinct = append(distinct, target)
-		}
-	}
-	return distinct
+	return evidence.FirstOfEach(a.Targets, func(target Target) string { return target.ID() })
 }
 
 // Target returns the target of an id.

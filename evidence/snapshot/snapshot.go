@@ -118,11 +118,7 @@ func (s *Snapshot) EventsOf(changes []Change, artifacts map[string]Artifact) []E
 
 // ByFingerprint maps fingerprints to artifacts.
 func ByFingerprint(artifacts []Artifact) map[string]Artifact {
-	found := make(map[string]Artifact, len(artifacts))
-	for _, artifact := range artifacts {
-		found[artifact.Fingerprint] = artifact
-	}
-	return found
+	return evidence.ByKey(artifacts, func(artifact *Artifact) string { return artifact.Fingerprint })
 }
 
 // ByAppearance orders changes as responses show them: changed, unchanged, exited, each from the newest instance on.

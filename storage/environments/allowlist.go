@@ -82,8 +82,8 @@ func (a *Allowlist) Lapse(ctx context.Context, expired evidence.Allowance) error
 // artifacts has all fingerprints of each artifact. The result has its allowance by the first of them.
 func (a *Allowlist) Of(ctx context.Context, environment string, artifacts [][]string, inForce func(*evidence.Allowance) bool) (map[string]evidence.Allowance, error) {
 	ids := evidence.Map(slices.Concat(artifacts...), func(fingerprint string) string { return idIn(environment, fingerprint) })
-	found, err := a.collection.GetMany(ctx, storage.Distinct(ids))
-	byFingerprint := storage.ByKey(found, func(allowed *evidence.Allowance) string { return allowed.Fingerprint })
+	found, err := a.collection.GetMany(ctx, evidence.Distinct(ids))
+	byFingerprint := evidence.ByKey(found, func(allowed *evidence.Allowance) string { return allowed.Fingerprint })
 	allowed := map[string]evidence.Allowance{}
 	for _, fingerprints := range artifacts {
 		for _, fingerprint := range slices.Backward(fingerprints) {

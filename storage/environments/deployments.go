@@ -56,7 +56,7 @@ func (d *Deployments) RecordIn(batch *storage.Batch, made, learned []snapshot.De
 // their copies for repositories in made: one command, or none if there are no learned deployments.
 func (d *Deployments) KeepStarts(ctx context.Context, made, learned []snapshot.Deployment) error {
 	stored, err := d.GetMany(ctx, evidence.Map(learned, func(one snapshot.Deployment) string { return one.ID() }))
-	known := storage.ByKey(stored, (*snapshot.Deployment).ID)
+	known := evidence.ByKey(stored, (*snapshot.Deployment).ID)
 	for i := range learned {
 		start := known[learned[i].ID()]
 		learned[i].Start, learned[i].Name = start.Start, cmp.Or(start.Name, learned[i].Name)

@@ -85,14 +85,14 @@ func environmentRef(entry names.Entry) EnvironmentRef {
 func (e *Environments) Names(ctx context.Context, org string, ids []string) (map[string]evidence.Environment, error) {
 	found, err := e.Collection.GetMany(ctx, ids)
 	found = slices.DeleteFunc(found, func(environment evidence.Environment) bool { return environment.Org != org })
-	return storage.ByKey(found, func(environment *evidence.Environment) string { return environment.ID }), err
+	return evidence.ByKey(found, func(environment *evidence.Environment) string { return environment.ID }), err
 }
 
 // ReplaceArchivedMembers replaces archived members of logical environments by the physical environments that now have
 // their names, and sets the active members. It stores nothing: one command, and one more if a member is archived.
 func (e *Environments) ReplaceArchivedMembers(ctx context.Context, org string, environments []evidence.Environment) error {
 	ids := slices.Concat(evidence.Map(environments, func(one evidence.Environment) []string { return one.Included })...)
-	members, err := e.Collection.GetMany(ctx, storage.Distinct(ids))
+	members, err := e.Collection.GetMany(ctx, evidence.Distinct(ids))
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (e *Environments) successors(ctx context.Context, org string, archived map[
 	if len(archived) == 0 {
 		return nil, nil
 	}
-	revived, err := e.ResolveMany(ctx, org, storage.Distinct(slices.Collect(maps.Values(archived))))
+	revived, err := e.ResolveMany(ctx, org, evidence.Distinct(slices.Collect(maps.Values(archived))))
 	if err != nil {
 		return nil, err
 	}
@@ -233,7 +233,7 @@ func (e *Environments) IncludingArchived(ctx context.Context, org, name string) 
 	if err != nil || len(members) == 0 {
 		return nil, err
 	}
-	found, err := e.Collection.GetMany(ctx, storage.Distinct(members))
+	found, err := e.Collection.GetMany(ctx, evidence.Distinct(members))
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package environments
 import (
 	"context"
 
+	"attestry/evidence"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
 )
@@ -23,5 +24,5 @@ func NewHeads(docs storage.Documents) *Heads {
 // GetMany returns the heads of environments, by id.
 func (h *Heads) GetMany(ctx context.Context, environments []string) (map[string]snapshot.Head, error) {
 	heads, err := h.Collection.GetMany(ctx, environments)
-	return storage.ByKey(heads, func(head *snapshot.Head) string { return head.Environment }), err
+	return evidence.ByKey(heads, func(head *snapshot.Head) string { return head.Environment }), err
 }

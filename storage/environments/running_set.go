@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"attestry/evidence"
 	"attestry/storage"
 )
 
@@ -141,7 +142,7 @@ func (r *RunningSet) In(ctx context.Context, environments []string) ([]Running, 
 			return nil
 		})
 	})
-	return storage.FirstOfEach(running, func(one Running) Running { return one }), err
+	return evidence.FirstOfEach(running, func(one Running) Running { return one }), err
 }
 
 // Where returns the ids of the environments of an organization in which fingerprints run, or are starting, by

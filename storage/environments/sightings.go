@@ -42,8 +42,8 @@ func (s *FirstSeen) Kinds(ctx context.Context, deployments []snapshot.Deployment
 			ids = append(ids, idIn(deployments[i].Environment, previous.Fingerprint))
 		}
 	}
-	found, err := s.Collection.GetMany(ctx, storage.Distinct(ids))
-	first := storage.ByKey(found, firstSeenKey)
+	found, err := s.Collection.GetMany(ctx, evidence.Distinct(ids))
+	first := evidence.ByKey(found, firstSeenKey)
 	return evidence.Map(deployments, func(one snapshot.Deployment) snapshot.DeploymentKind {
 		replaced := ""
 		if previous := one.Replaced(); previous != nil {

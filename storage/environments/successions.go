@@ -169,7 +169,7 @@ func (s *Successions) Moments(ctx context.Context, environments []string, flow s
 		From: &storage.Bound{Value: from}, To: &storage.Bound{Value: to}, Descending: true, Limit: limit,
 	})
 	// Entries under two reference names differ in nothing else.
-	starts := storage.FirstOfEach(entries, func(entry storage.Record) [3]any {
+	starts := evidence.FirstOfEach(entries, func(entry storage.Record) [3]any {
 		return [3]any{entry.Fields["time"], entry.Fields["flow"], path.Base(entry.ID)}
 	})
 	return evidence.Map(starts, func(start storage.Record) float64 { return start.Float("time") }), err

@@ -96,7 +96,7 @@ func (a *Approvals) OfArtifact(flow, fingerprint string) *storage.Batches[approv
 // fingerprints, and one more for each MaxMany approvals.
 func (a *Approvals) Numbers(ctx context.Context, flow string, fingerprints []string) (map[string][]int, error) {
 	numbers := map[string][]int{}
-	err := storage.EachSet(storage.Distinct(fingerprints), func(set any) error {
+	err := storage.EachSet(evidence.Distinct(fingerprints), func(set any) error {
 		query := storage.Query{Index: "fingerprint", Equal: []any{flow, set}, Limit: storage.MaxMany}
 		return storage.ForEachFields(ctx, a.Collection, query, func(record *storage.Record) error {
 			fingerprint := record.Text("fingerprint")

@@ -111,9 +111,9 @@ func (c *Controls) Get(ctx context.Context, org, identifier string) (control.Con
 
 // GetMany returns the controls that exist among identifiers, by identifier: one command per MaxMany.
 func (c *Controls) GetMany(ctx context.Context, org string, identifiers []string) (map[string]control.Control, error) {
-	ids := evidence.Map(storage.Distinct(identifiers), func(identifier string) string { return controlID(org, identifier) })
+	ids := evidence.Map(evidence.Distinct(identifiers), func(identifier string) string { return controlID(org, identifier) })
 	found, err := c.controls.GetMany(ctx, ids)
-	return storage.ByKey(found, func(one *control.Control) string { return one.Identifier }), err
+	return evidence.ByKey(found, func(one *control.Control) string { return one.Identifier }), err
 }
 
 // List returns the controls of an organization by identifier: one command per MaxMany.

@@ -129,8 +129,8 @@ func (p *Policies) Get(ctx context.Context, org, name string) (policy.Head, erro
 
 // GetMany returns the policies that exist among names, by name: one command per MaxMany.
 func (p *Policies) GetMany(ctx context.Context, org string, names []string) (map[string]policy.Head, error) {
-	found, err := p.heads.GetMany(ctx, evidence.Map(storage.Distinct(names), func(name string) string { return policyID(org, name) }))
-	return storage.ByKey(found, func(head *policy.Head) string { return head.Name }), err
+	found, err := p.heads.GetMany(ctx, evidence.Map(evidence.Distinct(names), func(name string) string { return policyID(org, name) }))
+	return evidence.ByKey(found, func(head *policy.Head) string { return head.Name }), err
 }
 
 // List returns the policies of an organization by name: one command per MaxMany.
@@ -204,7 +204,7 @@ func (p *Policies) Applied(ctx context.Context, org string, references []policy.
 		}
 		applied = append(applied, policy.Applied{Reference: reference, Policy: parsed})
 	}
-	found, err := p.read(ctx, storage.Distinct(missing))
+	found, err := p.read(ctx, evidence.Distinct(missing))
 	if err != nil {
 		return nil, err
 	}

@@ -57,7 +57,7 @@ func (d *Documents) Unlogged(ctx context.Context, collection, org string, facts 
 // without returns the facts for which a collection has no document.
 func (d *Documents) without(ctx context.Context, schema *storage.Schema, facts []storage.Record, key func(*storage.Record) string) ([]storage.Record, error) {
 	found, err := d.GetMany(ctx, schema, evidence.Map(facts, func(fact storage.Record) string { return key(&fact) }))
-	stored := storage.SetOf(found, func(record *storage.Record) string { return record.ID })
+	stored := evidence.SetOf(found, func(record *storage.Record) string { return record.ID })
 	return slices.DeleteFunc(slices.Clone(facts), func(fact storage.Record) bool { return stored[key(&fact)] }), err
 }
 

@@ -85,8 +85,8 @@ func (l *Logs) findIndexed(ctx context.Context, org string, names []string, foun
 	if err != nil {
 		return err
 	}
-	wanted := storage.SetOf(locations, func(at *location) string { return at.Name })
-	blocks := storage.Distinct(evidence.Map(locations, func(at location) string { return numbered(org, at.First) }))
+	wanted := evidence.SetOf(locations, func(at *location) string { return at.Name })
+	blocks := evidence.Distinct(evidence.Map(locations, func(at location) string { return numbered(org, at.First) }))
 	for some := range slices.Chunk(blocks, blocksAtOnce) {
 		read, err := l.blocks.GetMany(ctx, some)
 		if err != nil {
@@ -109,7 +109,7 @@ func (l *Logs) findIndexed(ctx context.Context, org string, names []string, foun
 
 // findPending adds those of the leaves that are pending. It reads all pending leaves, usually a few.
 func (l *Logs) findPending(ctx context.Context, org string, names []string, found map[string]Leaf) error {
-	wanted := storage.SetOf(names, func(name *string) string { return *name })
+	wanted := evidence.SetOf(names, func(name *string) string { return *name })
 	for after := leafKey(org, ""); ; {
 		pending, err := l.list(ctx, after, org, storage.MaxMany)
 		if err != nil || len(pending) == 0 {

@@ -50,7 +50,7 @@ func (l *Logs) DropIndexed(ctx context.Context, leaves []Leaf) ([]Leaf, error) {
 	if err != nil {
 		return nil, err
 	}
-	seen := storage.SetOf(indexed, func(at *location) string { return at.Name })
+	seen := evidence.SetOf(indexed, func(at *location) string { return at.Name })
 	fresh := make([]Leaf, 0, len(leaves))
 	var dropped []string
 	for i := range leaves {

@@ -19,6 +19,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
+	"attestry/evidence"
 	"attestry/storage"
 )
 
@@ -152,7 +153,7 @@ func (db *DB) createIndexes(ctx context.Context, schemas []*storage.Schema, leav
 func (db *DB) MissingIndexes() []string { return db.missing }
 
 func missingIndexes(schema *storage.Schema, known []mongo.IndexSpecification) (missing []mongo.IndexModel, names []string) {
-	exists := storage.SetOf(known, func(index *mongo.IndexSpecification) string { return index.Name })
+	exists := evidence.SetOf(known, func(index *mongo.IndexSpecification) string { return index.Name })
 	for _, index := range schema.Indexes {
 		name := indexName(index)
 		if exists[name] {

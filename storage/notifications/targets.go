@@ -38,7 +38,7 @@ func (t *Targets) States(ctx context.Context, org string, actions ...notificatio
 		}
 	}
 	found, err := t.collection.GetMany(ctx, ids)
-	return storage.ByKey(found, func(state *notification.TargetState) TargetKey { return TargetKey{state.Action, state.Target} }), err
+	return evidence.ByKey(found, func(state *notification.TargetState) TargetKey { return TargetKey{state.Action, state.Target} }), err
 }
 
 // TargetKey names a target within its organization.

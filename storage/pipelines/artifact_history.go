@@ -76,7 +76,7 @@ func (a *Attestations) eachOf(ctx context.Context, org string, records []evidenc
 		trails = append(trails, evidence.TrailKey(records[i].Flow, records[i].Trail))
 		fingerprints = append(fingerprints, records[i].Fingerprint)
 	}
-	trails, fingerprints = storage.Distinct(trails), storage.Distinct(fingerprints)
+	trails, fingerprints = evidence.Distinct(trails), evidence.Distinct(fingerprints)
 	// Attestations made by name have no fingerprint. If there are several trails, inTrails expects that set alone.
 	sets := slices.Collect(slices.Chunk(append(fingerprints, ""), storage.MaxMany))
 	if len(trails) > 1 {

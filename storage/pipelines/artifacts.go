@@ -132,7 +132,7 @@ func (a *Artifacts) trails(ctx context.Context, query storage.Query) ([]string, 
 		}
 		return nil
 	})
-	return storage.Distinct(keys), err
+	return evidence.Distinct(keys), err
 }
 
 // Latest returns the newest record of a flow whose fingerprint begins with hex digits, in a trail unless that is "", or
@@ -205,14 +205,14 @@ const maxBuilds = 10 * storage.MaxMany
 // more for each MaxMany of their newest maxBuilds records, and one to read the records.
 func (a *Artifacts) Builds(ctx context.Context, org string, commits []string) (map[string]evidence.ArtifactRecord, error) {
 	builds := map[string]evidence.ArtifactRecord{}
-	for some := range slices.Chunk(storage.Distinct(commits), storage.MaxMany) {
+	for some := range slices.Chunk(evidence.Distinct(commits), storage.MaxMany) {
 		entries, err := storage.FindAllFields(ctx, a.Collection, storage.Query{
 			Index: "commit", Equal: []any{org, storage.OneOrSet(some)}, Descending: true, Limit: maxBuilds,
 		})
 		if err != nil {
 			return nil, err
 		}
-		newest := storage.FirstOfEach(entries, func(entry storage.Record) any { return entry.Fields["commit"] })
+		newest := evidence.FirstOfEach(entries, func(entry storage.Record) any { return entry.Fields["commit"] })
 		records, err := a.GetMany(ctx, storage.RecordIDs(newest))
 		if err != nil {
 			return nil, err
@@ -294,7 +294,7 @@ func (a *Artifacts) Search(ctx context.Context, org, digits string) (Traces, err
 	}
 	entries := append(byFingerprint, byCommit...)
 	slices.SortFunc(entries, func(a, b storage.Record) int { return compareCreated(b, a) })
-	traces.Records = storage.RecordIDs(storage.FirstOfEach(entries, func(entry storage.Record) [2]any {
+	traces.Records = storage.RecordIDs(evidence.FirstOfEach(entries, func(entry storage.Record) [2]any {
 		return [2]any{entry.Fields["flow"], entry.Fields["fingerprint"]}
 	}))
 	return traces, nil

@@ -258,7 +258,7 @@ const maxNamed = 20 * storage.MaxMany
 
 // named returns those of OfArtifact that were made by the artifact's name, without their bodies.
 func (a *Attestations) named(ctx context.Context, org, name string, reports []evidence.ArtifactRecord) ([]storage.Record, error) {
-	trails := storage.Distinct(evidence.Map(reports, func(report evidence.ArtifactRecord) string { return evidence.TrailKey(report.Flow, report.Trail) }))
+	trails := evidence.Distinct(evidence.Map(reports, func(report evidence.ArtifactRecord) string { return evidence.TrailKey(report.Flow, report.Trail) }))
 	found, err := storage.FindAllFields(ctx, a.Collection, storage.Query{
 		Index: "trail_name", Equal: []any{org, storage.TextSet(trails[:min(len(trails), storage.MaxMany)]), name},
 		Descending: true, Limit: maxNamed,

@@ -116,7 +116,7 @@ func (d *Decisions) Latest(ctx context.Context, org string, controls, subjects [
 		}
 	}
 	found, err := d.Collection.GetMany(ctx, ids)
-	return storage.ByKey(found, (*Decision).Key), err
+	return evidence.ByKey(found, (*Decision).Key), err
 }
 
 // DecisionQuery asks for decisions on a control. Nil fields do not filter.

@@ -52,7 +52,7 @@ func flowFields(f *evidence.Flow) map[string]any {
 func (f *Flows) Names(ctx context.Context, org string, ids []string) (map[string]evidence.Flow, error) {
 	found, err := f.Collection.GetMany(ctx, ids)
 	found = slices.DeleteFunc(found, func(flow evidence.Flow) bool { return flow.Org != org })
-	return storage.ByKey(found, func(flow *evidence.Flow) string { return flow.ID }), err
+	return evidence.ByKey(found, func(flow *evidence.Flow) string { return flow.ID }), err
 }
 
 // List returns all flows of an organization that are not archived, in the order they were made.

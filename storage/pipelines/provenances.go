@@ -138,17 +138,17 @@ func (p *Provenances) GetMany(ctx context.Context, org string, fingerprints []st
 	if err != nil || len(found) == len(fingerprints) {
 		return found, err
 	}
-	known := storage.SetOf(found, func(p *Provenance) string { return p.Fingerprint })
+	known := evidence.SetOf(found, func(p *Provenance) string { return p.Fingerprint })
 	unknown := slices.DeleteFunc(slices.Clone(fingerprints), func(fingerprint string) bool { return known[fingerprint] })
 	parents, err := p.children.parents(ctx, org, unknown)
 	if err != nil || len(parents) == 0 {
 		return found, err
 	}
-	artifacts, err := p.ofArtifacts(ctx, org, storage.Distinct(slices.Concat(slices.Collect(maps.Values(parents))...)))
+	artifacts, err := p.ofArtifacts(ctx, org, evidence.Distinct(slices.Concat(slices.Collect(maps.Values(parents))...)))
 	if err != nil {
 		return nil, err
 	}
-	byFingerprint := storage.ByKey(artifacts, func(p *Provenance) string { return p.Fingerprint })
+	byFingerprint := evidence.ByKey(artifacts, func(p *Provenance) string { return p.Fingerprint })
 	for _, child := range slices.Sorted(maps.Keys(parents)) {
 		merged := newProvenance(org, child)
 		for _, parent := range parents[child] {

@@ -23,16 +23,16 @@ var errEnough = errors.New("enough trails were found")
 func (t *Trails) Unapproved(ctx context.Context, releases []Release) (map[Release][]string, error) {
 	var keys []string
 	pairs := map[Release][]Release{} // by a release without a reference name
-	for _, one := range storage.FirstOfEach(releases, func(one Release) Release { return one }) {
+	for _, one := range evidence.FirstOfEach(releases, func(one Release) Release { return one }) {
 		keys = append(keys, one.Trail, one.Replaced)
 		pair := Release{Trail: one.Trail, Replaced: one.Replaced}
 		pairs[pair] = append(pairs[pair], one)
 	}
-	found, err := t.GetMany(ctx, storage.Distinct(keys))
+	found, err := t.GetMany(ctx, evidence.Distinct(keys))
 	if err != nil {
 		return nil, err
 	}
-	trails, unapproved := storage.ByKey(found, (*evidence.Trail).Key), map[Release][]string{}
+	trails, unapproved := evidence.ByKey(found, (*evidence.Trail).Key), map[Release][]string{}
 	for pair, some := range pairs {
 		trail, replaced := trails[pair.Trail], trails[pair.Replaced]
 		if replaced.CreatedAt >= trail.CreatedAt {

@@ -141,7 +141,7 @@ func (r *Repos) Get(ctx context.Context, org, id string) (evidence.Repo, error) 
 // GetMany returns repositories of an organization by id; unknown ones are left out.
 func (r *Repos) GetMany(ctx context.Context, org string, ids []string) (map[string]evidence.Repo, error) {
 	found, err := r.collection.GetMany(ctx, evidence.Map(ids, func(id string) string { return idIn(org, id) }))
-	return storage.ByKey(found, func(repo *evidence.Repo) string { return repo.ID }), err
+	return evidence.ByKey(found, func(repo *evidence.Repo) string { return repo.ID }), err
 }
 
 // Named returns the repositories of an organization with a name, in no order. There may be several: of different

@@ -23,5 +23,5 @@ func NewSlots(docs storage.Documents) *Slots {
 // OfTrail returns slots of a trail by name; names without one are left out.
 func (s *Slots) OfTrail(ctx context.Context, trail string, names []string) (map[string]evidence.Slot, error) {
 	found, err := s.GetMany(ctx, evidence.Map(names, func(name string) string { return evidence.SlotID(trail, name) }))
-	return storage.ByKey(found, func(slot *evidence.Slot) string { return slot.Name }), err
+	return evidence.ByKey(found, func(slot *evidence.Slot) string { return slot.Name }), err
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"attestry/evidence"
 	"attestry/evidence/template"
 	"attestry/storage"
 	"attestry/storage/cache"
@@ -124,7 +125,7 @@ func (t *Templates) GetMany(ctx context.Context, org string, ids []string) (map[
 // missing calls yield for the cached templates and returns the keys of the others.
 func (t *Templates) missing(org string, ids []string, yield func(StoredTemplate)) []string {
 	var missing []string
-	for _, id := range storage.Distinct(ids) {
+	for _, id := range evidence.Distinct(ids) {
 		if cached, ok := t.cached(org, id); ok {
 			yield(cached)
 		} else {

@@ -80,7 +80,7 @@ func (e *TrailEvents) Missing(ctx context.Context, refs []TrailEventRef) ([]Trai
 	if err != nil {
 		return nil, err
 	}
-	stored := storage.SetOf(found, func(event *evidence.TrailEvent) TrailEventRef { return TrailEventRef{Trail: event.Trail, ID: event.ID} })
+	stored := evidence.SetOf(found, func(event *evidence.TrailEvent) TrailEventRef { return TrailEventRef{Trail: event.Trail, ID: event.ID} })
 	return slices.DeleteFunc(slices.Clone(refs), func(ref TrailEventRef) bool { return stored[ref] }), nil
 }
 

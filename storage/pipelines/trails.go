@@ -142,7 +142,7 @@ func (t *Trails) Latest(ctx context.Context, flows []string) (map[string]evidenc
 		return nil, err
 	}
 	found, err := t.GetMany(ctx, evidence.Map(tallies, func(tally TrailTally) string { return tally.Latest }))
-	return storage.ByKey(found, func(trail *evidence.Trail) string { return trail.Flow }), err
+	return evidence.ByKey(found, func(trail *evidence.Trail) string { return trail.Flow }), err
 }
 
 // Events returns the events of a trail, oldest first.
@@ -151,7 +151,7 @@ func (t *Trails) Events(ctx context.Context, trail *evidence.Trail) ([]evidence.
 	if err != nil {
 		return nil, err
 	}
-	known := storage.SetOf(events, func(event *evidence.TrailEvent) string { return event.ID })
+	known := evidence.SetOf(events, func(event *evidence.TrailEvent) string { return event.ID })
 	for _, event := range trail.Pending {
 		if !known[event.ID] {
 			events = append(events, event)

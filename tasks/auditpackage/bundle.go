@@ -106,7 +106,7 @@ func (b *bundle) state(ctx context.Context, store *app.Store) (string, error) {
 
 // trails are the keys of the sampled trails, sorted.
 func (b *bundle) trails() []string {
-	known := storage.SetOf(b.sample.Rows, func(row *population.SampledRow) string { return row.TrailKey })
+	known := evidence.SetOf(b.sample.Rows, func(row *population.SampledRow) string { return row.TrailKey })
 	delete(known, "")
 	return slices.Sorted(maps.Keys(known))
 }

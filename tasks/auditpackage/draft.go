@@ -73,7 +73,7 @@ func (d *draft) loadControls(ctx context.Context) error {
 			wanted = append(wanted, control)
 		}
 	}
-	found, err := d.store.Controls.GetMany(ctx, d.org, storage.Distinct(wanted))
+	found, err := d.store.Controls.GetMany(ctx, d.org, evidence.Distinct(wanted))
 	for _, one := range found {
 		d.controls = append(d.controls, audit.ControlDocument{SchemaVersion: audit.SchemaVersion, Control: one})
 	}
@@ -101,7 +101,7 @@ func (d *draft) loadApprovals(ctx context.Context) error {
 		d.approvals = append(d.approvals, found)
 	}
 	ids := evidence.Map(d.approvals, func(a approval.Approval) string { return a.Environment })
-	ids = slices.DeleteFunc(storage.Distinct(ids), func(id string) bool { return id == "" })
+	ids = slices.DeleteFunc(evidence.Distinct(ids), func(id string) bool { return id == "" })
 	var err error
 	d.environments, err = environmentNames(ctx, d.store, d.org, ids)
 	return err

@@ -14,7 +14,6 @@ import (
 	"attestry/evidence/policy"
 	"attestry/evidence/snapshot"
 	"attestry/links"
-	"attestry/storage"
 	"attestry/storage/environments"
 	"attestry/storage/logs"
 	"attestry/storage/pipelines"
@@ -63,7 +62,7 @@ func runningOf(ctx context.Context, store *app.Store, org string, fingerprints [
 	for _, some := range children {
 		fingerprints = append(fingerprints, some...)
 	}
-	return store.Running.Entries(ctx, org, storage.Distinct(fingerprints))
+	return store.Running.Entries(ctx, org, evidence.Distinct(fingerprints))
 }
 
 // addEnvironment evaluates the artifacts that run in an environment.
@@ -90,7 +89,7 @@ func (j *judged) addEnvironment(ctx context.Context, store *app.Store, link link
 	if err != nil {
 		return err
 	}
-	own := storage.SetOf(f.records, func(record *evidence.ArtifactRecord) string { return record.Fingerprint })
+	own := evidence.SetOf(f.records, func(record *evidence.ArtifactRecord) string { return record.Fingerprint })
 	for i, entry := range entries {
 		counts := slices.ContainsFunc(fingerprints[i], func(one string) bool { return own[one] })
 		if _, begun := started[entry.Since]; !begun || !counts {
@@ -112,8 +111,8 @@ func (j *judged) addEnvironment(ctx context.Context, store *app.Store, link link
 		j.snapshots = append(j.snapshots, logs.FactName("snapshot", environment.ID, strconv.FormatInt(entry.Since, 10)))
 	}
 	j.ids = append(j.ids, environment.ID)
-	j.applied = storage.FirstOfEach(append(j.applied, applied...), func(a policy.Applied) policy.Reference { return a.Reference })
-	j.controls = storage.Distinct(append(j.controls, policy.ControlsOf(applied)...))
+	j.applied = evidence.FirstOfEach(append(j.applied, applied...), func(a policy.Applied) policy.Reference { return a.Reference })
+	j.controls = evidence.Distinct(append(j.controls, policy.ControlsOf(applied)...))
 	return nil
 }
 
@@ -125,7 +124,7 @@ func loadKnown(ctx context.Context, store *app.Store, environment *evidence.Envi
 	if err != nil {
 		return nil, nil, err
 	}
-	byFingerprint := storage.ByKey(provenances, func(p *pipelines.Provenance) string { return p.Fingerprint })
+	byFingerprint := evidence.ByKey(provenances, func(p *pipelines.Provenance) string { return p.Fingerprint })
 	subjects := evidence.Map(fingerprints, func(fingerprint string) appfacts.Subject {
 		provenance := byFingerprint[fingerprint]
 		return appfacts.Subject{Fingerprint: fingerprint, Origins: provenance.Origins()}

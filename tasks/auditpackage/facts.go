@@ -124,7 +124,7 @@ func (f *facts) loadRecords(ctx context.Context, store *app.Store, assembly *aud
 			}
 		}
 	}
-	records, err := store.Artifacts.GetMany(ctx, storage.Distinct(ids))
+	records, err := store.Artifacts.GetMany(ctx, evidence.Distinct(ids))
 	if err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func (f *facts) limitToAttestation(id string) error {
 func (f *facts) loadTemplates(ctx context.Context, store *app.Store, _ *audit.Assembly) error {
 	ids := evidence.Map(f.trails, func(trail evidence.Trail) string { return trail.Template })
 	var err error
-	f.templates, err = store.Templates.GetMany(ctx, f.org, storage.Distinct(ids))
+	f.templates, err = store.Templates.GetMany(ctx, f.org, evidence.Distinct(ids))
 	return err
 }
 

@@ -118,13 +118,13 @@ func (d *draft) factNames(ctx context.Context) ([]string, error) {
 		add("attestation_type", d.types[i].Name, strconv.Itoa(d.types[i].Version))
 	}
 	for kind, documents := range map[string][]string{"environment": d.judged.ids, "allowance": d.judged.allowances} {
-		versions, err := d.store.Logs.VersionNames(ctx, d.org, kind, storage.Distinct(documents))
+		versions, err := d.store.Logs.VersionNames(ctx, d.org, kind, evidence.Distinct(documents))
 		if err != nil {
 			return nil, err
 		}
 		names = append(names, versions...)
 	}
-	return storage.Distinct(names), nil
+	return evidence.Distinct(names), nil
 }
 
 func (d *draft) writeLog(ctx context.Context, out *archive) error {
@@ -143,7 +143,7 @@ func (d *draft) writeLog(ctx context.Context, out *archive) error {
 		return err
 	}
 	var rest []member
-	for _, group := range storage.Distinct(groups) {
+	for _, group := range evidence.Distinct(groups) {
 		folder := audit.GroupFolder(translog.GroupCommitment(p.log.Secret, group))
 		rest = append(rest, member{folder + audit.GroupFile, at, []byte(group)},
 			member{folder + audit.SaltFile, at, translog.GroupSalt(p.log.Secret, group)})

@@ -9,7 +9,6 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/audit"
 	"attestry/evidence/control"
-	"attestry/storage"
 	"attestry/storage/environments"
 )
 
@@ -107,7 +106,7 @@ func runningStates(ctx context.Context, store *app.Store, assembly *audit.Assemb
 }
 
 func environmentsOf(entries []environments.Running) []string {
-	return storage.Distinct(evidence.Map(entries, func(entry environments.Running) string { return entry.Environment }))
+	return evidence.Distinct(evidence.Map(entries, func(entry environments.Running) string { return entry.Environment }))
 }
 
 // fingerprintsOf returns the artifacts of a package. A trail has the newest of each name; its slots have the others,

@@ -7,7 +7,6 @@ import (
 	"attestry/evidence/notification"
 	"attestry/evidence/policy"
 	"attestry/evidence/snapshot"
-	"attestry/storage"
 )
 
 // provenances has the data about artifacts that a snapshot does not keep.
@@ -30,14 +29,14 @@ func (w *writer) provenances(ctx context.Context, artifacts []snapshot.Artifact,
 	}
 	p := &provenances{}
 	var err error
-	if p.flows, err = w.store.Flows.Names(ctx, w.org, storage.Distinct(flows)); err != nil {
+	if p.flows, err = w.store.Flows.Names(ctx, w.org, evidence.Distinct(flows)); err != nil {
 		return nil, err
 	}
-	found, err := w.store.Artifacts.GetMany(ctx, storage.Distinct(records))
+	found, err := w.store.Artifacts.GetMany(ctx, evidence.Distinct(records))
 	if err != nil {
 		return nil, err
 	}
-	p.records = storage.ByKey(found, func(record *evidence.ArtifactRecord) string { return record.ID })
+	p.records = evidence.ByKey(found, func(record *evidence.ArtifactRecord) string { return record.ID })
 	p.applied, err = w.store.Policies.Applied(ctx, w.org, policies)
 	return p, err
 }

@@ -10,7 +10,6 @@ import (
 	"attestry/app"
 	"attestry/evidence"
 	"attestry/evidence/job"
-	"attestry/storage"
 	"attestry/storage/environments"
 	"attestry/tasks/relay"
 )
@@ -105,7 +104,7 @@ func (s *Sweeper) handle(ctx context.Context, one *sweep, refs []environments.Re
 }
 
 func environmentsOf(refs []environments.ReportRef) []string {
-	return storage.Distinct(evidence.Map(refs, func(ref environments.ReportRef) string { return ref.Environment }))
+	return evidence.Distinct(evidence.Map(refs, func(ref environments.ReportRef) string { return ref.Environment }))
 }
 
 // enqueue enqueues a task, unless its queue is so long that the workers cannot keep up. Waiting reports get tasks with
