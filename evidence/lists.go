@@ -40,6 +40,16 @@ func ByKey[K comparable, V any](values []V, key func(*V) K) map[K]V {
 	return byKey
 }
 
+// ToMap returns the map of the pairs of the elements, whose keys are unique.
+func ToMap[E any, K comparable, V any](elements []E, pair func(*E) (K, V)) map[K]V {
+	converted := make(map[K]V, len(elements))
+	for i := range elements {
+		key, value := pair(&elements[i])
+		converted[key] = value
+	}
+	return converted
+}
+
 // SetOf is the set of the keys of elements.
 func SetOf[E any, K comparable](elements []E, key func(*E) K) map[K]bool {
 	set := make(map[K]bool, len(elements))

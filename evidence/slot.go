@@ -260,10 +260,7 @@ func (s *Slot) Prune() {
 	}
 	// Entries can be dropped unless they are bound to the current artifact or shown.
 	current, reported := s.Current()
-	counting := map[string]bool{}
-	for _, entry := range s.Shown() {
-		counting[entry.ID] = true
-	}
+	counting := SetOf(s.Shown(), func(entry *Entry) string { return entry.ID })
 	var spare []SlotEntry
 	for _, entry := range s.Entries {
 		if !counting[entry.ID] && (!reported || !entry.Binds(current)) {

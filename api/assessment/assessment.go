@@ -9,6 +9,7 @@ import (
 	"attestry/app/facts"
 	"attestry/evidence"
 	"attestry/evidence/policy"
+	"attestry/storage/pipelines"
 )
 
 // The scopes of asserts (docs/semantics.md 18.7).
@@ -115,10 +116,9 @@ func subjectsOf(ctx context.Context, base *resource.Base, org string, images []I
 	if err != nil {
 		return nil, err
 	}
-	origins := make(map[string][]evidence.Origin, len(known))
-	for i := range known {
-		origins[known[i].Fingerprint] = known[i].Origins()
-	}
+	origins := evidence.ToMap(known, func(p *pipelines.Provenance) (string, []evidence.Origin) {
+		return p.Fingerprint, p.Origins()
+	})
 	return resource.Map(images, func(image *Image) facts.Subject {
 		return facts.Subject{Fingerprint: image.Fingerprint, Name: image.Name, Origins: origins[image.Fingerprint]}
 	}), nil

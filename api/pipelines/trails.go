@@ -325,10 +325,9 @@ func (h *handlers) showTrail(org evidence.OrgAccess, trail *evidence.Trail, sour
 }
 
 func showReport(report compliance.Report) TrailComplianceStatus {
-	artifacts := make(map[string]resource.ArtifactComplianceStatus, len(report.Artifacts))
-	for _, artifact := range report.Artifacts {
-		artifacts[artifact.Name] = resource.ShowArtifactStatus(artifact, report.Template)
-	}
+	artifacts := evidence.ToMap(report.Artifacts, func(a *compliance.ArtifactStatus) (string, resource.ArtifactComplianceStatus) {
+		return a.Name, resource.ShowArtifactStatus(*a, report.Template)
+	})
 	return TrailComplianceStatus{
 		Status:               report.Status,
 		IsCompliant:          new(report.Status == evidence.Compliant),

@@ -6,6 +6,7 @@ import (
 
 	"attestry/api/server"
 	"attestry/evidence"
+	"attestry/storage/logs"
 	"attestry/storage/names"
 )
 
@@ -39,10 +40,8 @@ func (h *handlers) listEntries(ctx context.Context, in *entriesQuery) (*server.A
 	if err != nil {
 		return nil, err
 	}
-	numbers := map[string]int64{} // from 1
-	for i := range leaves {
-		numbers[leaves[i].Kind+"/"+leaves[i].ID] = leaves[i].Index
-	}
+	// Numbers are from 1.
+	numbers := evidence.ToMap(leaves, func(l *logs.Leaf) (string, int64) { return l.Kind + "/" + l.ID, l.Index })
 	body := LogEntriesResponse{Entries: []LogEntry{}}
 	for i, fact := range in.Facts {
 		if number := numbers[resolved[i]]; number > 0 && number <= log.Signed {

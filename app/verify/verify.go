@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"attestry/app"
+	"attestry/evidence"
 	"attestry/storage"
 	"attestry/storage/pipelines"
 	"attestry/storage/transfer"
@@ -132,10 +133,7 @@ func (v *verification) settle(ctx context.Context, schema *storage.Schema, recor
 		if err != nil || len(found) == 0 {
 			return err
 		}
-		revisions := map[string]int64{}
-		for i := range records {
-			revisions[records[i].ID] = records[i].Revision
-		}
+		revisions := evidence.ToMap(records, func(r *storage.Record) (string, int64) { return r.ID, r.Revision })
 		again, err := v.Documents.GetMany(ctx, schema, slices.Sorted(maps.Keys(found)))
 		if err != nil {
 			return err

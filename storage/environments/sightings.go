@@ -26,11 +26,7 @@ func firstSeenKey(s *snapshot.FirstSeen) string { return idIn(s.Environment, s.F
 func (s *FirstSeen) First(ctx context.Context, environment string, fingerprints []string) (map[string]float64, error) {
 	ids := evidence.Map(fingerprints, func(fingerprint string) string { return idIn(environment, fingerprint) })
 	found, err := s.Collection.GetMany(ctx, ids)
-	first := make(map[string]float64, len(found))
-	for _, sighting := range found {
-		first[sighting.Fingerprint] = sighting.At
-	}
-	return first, err
+	return evidence.ToMap(found, func(s *snapshot.FirstSeen) (string, float64) { return s.Fingerprint, s.At }), err
 }
 
 // Kinds returns the kinds of deployments (docs/semantics.md 14.1): one command for each MaxMany artifacts.

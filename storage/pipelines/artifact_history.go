@@ -22,11 +22,9 @@ func (a Attested) Of(record *evidence.ArtifactRecord) []evidence.SlotEntry {
 
 // Slots rebuilds the slots of records, by the records' ids, for artifacts that their slots had to drop.
 func (a Attested) Slots(records []evidence.ArtifactRecord) map[string]evidence.Slot {
-	slots := make(map[string]evidence.Slot, len(records))
-	for i := range records {
-		slots[records[i].ID] = evidence.RebuildSlot(&records[i], a.Of(&records[i]))
-	}
-	return slots
+	return evidence.ToMap(records, func(record *evidence.ArtifactRecord) (string, evidence.Slot) {
+		return record.ID, evidence.RebuildSlot(record, a.Of(record))
+	})
 }
 
 // OfRecords returns the attestations of records in their trails, superseded ones too. It takes one command for MaxMany

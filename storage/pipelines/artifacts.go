@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	"attestry/evidence"
@@ -217,9 +218,7 @@ func (a *Artifacts) Builds(ctx context.Context, org string, commits []string) (m
 		if err != nil {
 			return nil, err
 		}
-		for _, record := range records {
-			builds[record.CommitSHA] = record
-		}
+		maps.Copy(builds, evidence.ByKey(records, func(record *evidence.ArtifactRecord) string { return record.CommitSHA }))
 	}
 	return builds, nil
 }

@@ -166,11 +166,7 @@ func (p *Provenances) GetMany(ctx context.Context, org string, fingerprints []st
 // Children returns the children of artifacts, by fingerprint: one command for MaxMany, and none for no artifact.
 func (p *Provenances) Children(ctx context.Context, org string, fingerprints []string) (map[string][]string, error) {
 	found, err := p.ofArtifacts(ctx, org, fingerprints)
-	children := map[string][]string{}
-	for i := range found {
-		children[found[i].Fingerprint] = found[i].Children
-	}
-	return children, err
+	return evidence.ToMap(found, func(p *Provenance) (string, []string) { return p.Fingerprint, p.Children }), err
 }
 
 func (p *Provenances) ofArtifacts(ctx context.Context, org string, fingerprints []string) ([]Provenance, error) {

@@ -71,10 +71,7 @@ func (b *bundle) state(ctx context.Context, store *app.Store) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	changed := map[string]float64{}
-	for i := range trails {
-		changed[trails[i].Key()] = trails[i].EvaluatedAt
-	}
+	changed := evidence.ToMap(trails, func(t *evidence.Trail) (string, float64) { return t.Key(), t.EvaluatedAt })
 	var extents []float64
 	for some := range slices.Chunk(b.trails(), storage.MaxMany) {
 		events, last, err := store.TrailEvents.Extent(ctx, b.period.Org, some)

@@ -188,9 +188,5 @@ func startTimes(ctx context.Context, store *app.Store, environment string, entri
 	numbers := evidence.Map(entries, func(entry environments.Running) int64 { return entry.Since })
 	slices.Sort(numbers)
 	made, err := store.Snapshots.GetMany(ctx, environment, slices.Compact(numbers))
-	times := make(map[int64]float64, len(made))
-	for i := range made {
-		times[made[i].Number] = made[i].Timestamp
-	}
-	return times, err
+	return evidence.ToMap(made, func(one *snapshot.Snapshot) (int64, float64) { return one.Number, one.Timestamp }), err
 }

@@ -95,11 +95,7 @@ func keysOf(trails []evidence.Trail) []string {
 
 // trailIDs are the ids of the trails, by key.
 func (f *facts) trailIDs() map[string]string {
-	ids := map[string]string{}
-	for i := range f.trails {
-		ids[f.trails[i].Key()] = f.trails[i].ID
-	}
-	return ids
+	return evidence.ToMap(f.trails, func(trail *evidence.Trail) (string, string) { return trail.Key(), trail.ID })
 }
 
 func (f *facts) loadAttested(ctx context.Context, store *app.Store, _ *audit.Assembly) error {
