@@ -38,12 +38,7 @@ func Count[N int | int64](n N, noun string) string {
 }
 
 // Verdict returns "compliant" or "non-compliant".
-func Verdict(compliant bool) string {
-	if compliant {
-		return "compliant"
-	}
-	return "non-compliant"
-}
+func Verdict(compliant bool) string { return strings.ToLower(string(StatusOf(compliant))) }
 
 // Judged returns one of three values for a verdict, which is nil if it is not known.
 func Judged[T any](verdict *bool, unknown, compliant, nonCompliant T) T {

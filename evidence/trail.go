@@ -19,6 +19,14 @@ const (
 	Missing      Status = "MISSING"
 )
 
+// StatusOf is Compliant or NonCompliant.
+func StatusOf(compliant bool) Status {
+	if compliant {
+		return Compliant
+	}
+	return NonCompliant
+}
+
 // Trail is the record of one run of a flow. The details of its artifacts are in their slots.
 type Trail struct {
 	// ID is the trail's id in responses; trails are stored by flow and name.

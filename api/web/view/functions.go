@@ -202,10 +202,7 @@ func newBadge(state any) badge {
 		}
 		return newBadge(*state)
 	case bool:
-		if state {
-			return badges[evidence.Compliant]
-		}
-		return badges[evidence.NonCompliant]
+		return badges[evidence.StatusOf(state)]
 	case string:
 		return cmp.Or(badges[evidence.Status(state)], badge{"unknown", strings.ToLower(state)})
 	case evidence.Status:

@@ -63,13 +63,6 @@ func NewAttestation(a *evidence.Attestation, path string, lost bool) Attestation
 	return reduced
 }
 
-func verdictOf(compliant bool) evidence.Status {
-	if compliant {
-		return evidence.Compliant
-	}
-	return evidence.NonCompliant
-}
-
 func shorten(text string, most int) string { return evidence.Shorten(text, most) }
 
 const (

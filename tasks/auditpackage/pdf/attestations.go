@@ -37,7 +37,7 @@ func target(a *Attestation) string {
 
 // result is the verdict, and who reported it when.
 func (r *report) result(a *Attestation) cell {
-	cell := cell{statusText(verdictOf(a.Compliant)), smallText(moment(a.CreatedAt)), smallText(labelled("by", a.ReportedBy))}
+	cell := cell{statusText(evidence.StatusOf(a.Compliant)), smallText(moment(a.CreatedAt)), smallText(labelled("by", a.ReportedBy))}
 	switch {
 	case a.Override != nil:
 		cell = append(cell, smallText("override"))

@@ -1,6 +1,9 @@
 package pdf
 
-import "attestry/evidence/audit"
+import (
+	"attestry/evidence"
+	"attestry/evidence/audit"
+)
 
 // maxSentences is how many sentences explain a verdict.
 const maxSentences = 50
@@ -26,7 +29,7 @@ func runningVerdict(one *audit.EnvironmentDocument) paragraph {
 	if one.Compliant == nil {
 		return paragraph{text: "UNKNOWN: no policy is applied", style: strong.in(gray)}
 	}
-	return statusText(verdictOf(*one.Compliant))
+	return statusText(evidence.StatusOf(*one.Compliant))
 }
 
 // explained names an artifact that runs, and why it has its verdict.

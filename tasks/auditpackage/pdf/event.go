@@ -20,7 +20,7 @@ func wordEvent(e *evidence.TrailEvent) string {
 	case *evidence.ArtifactReportData:
 		return fmt.Sprintf("Artifact '%s' was reported: %s, fingerprint %s.", data.Name, data.Filename, data.Fingerprint)
 	case *evidence.AttestationReportData:
-		return fmt.Sprintf("Attestation '%s' of type %s was reported for %s: %s.", data.Name, data.Type, attested(data), verdictOf(data.Compliant))
+		return fmt.Sprintf("Attestation '%s' of type %s was reported for %s: %s.", data.Name, data.Type, attested(data), evidence.StatusOf(data.Compliant))
 	case *evidence.ArtifactRunData:
 		return wordRun(e.Type, data)
 	case *evidence.ApprovalData:

@@ -95,7 +95,7 @@ func (r *report) found(status *compliance.AttestationStatus) (cell, paragraph) {
 	if status.Lack != "" {
 		found = append(found, smallText(status.Lack))
 	}
-	return found, statusText(verdictOf(entry.Compliant))
+	return found, statusText(evidence.StatusOf(entry.Compliant))
 }
 
 func (r *report) replaced(original string) string {
@@ -106,5 +106,5 @@ func (r *report) replaced(original string) string {
 	if a == nil {
 		return "attestation " + original
 	}
-	return "the attestation of " + moment(a.CreatedAt) + ", " + string(verdictOf(a.Compliant))
+	return "the attestation of " + moment(a.CreatedAt) + ", " + string(evidence.StatusOf(a.Compliant))
 }
