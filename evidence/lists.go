@@ -76,3 +76,8 @@ func FirstOfEach[E any, K comparable](elements []E, key func(E) K) []E {
 	}
 	return firsts
 }
+
+// WithoutEmpty returns a copy of the texts without those that are empty.
+func WithoutEmpty(texts []string) []string {
+	return slices.DeleteFunc(slices.Clone(texts), func(text string) bool { return text == "" })
+}

@@ -6,7 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
+
+	"attestry/evidence"
 )
 
 // References are what a document names and what must exist with it.
@@ -18,16 +19,12 @@ type References struct {
 func referencesOf(value any) References {
 	var r References
 	if names, ok := value.(interface{ ObjectKeys() []string }); ok {
-		r.Objects = withoutEmpty(names.ObjectKeys())
+		r.Objects = evidence.WithoutEmpty(names.ObjectKeys())
 	}
 	if names, ok := value.(interface{ ChunkIDs() []string }); ok {
-		r.Chunks = withoutEmpty(names.ChunkIDs())
+		r.Chunks = evidence.WithoutEmpty(names.ChunkIDs())
 	}
 	return r
-}
-
-func withoutEmpty(texts []string) []string {
-	return slices.DeleteFunc(slices.Clone(texts), func(text string) bool { return text == "" })
 }
 
 type decoder func(Record) (References, error)

@@ -43,11 +43,9 @@ func (t *Generations) Get(ctx context.Context, org, environment string) (string,
 func (t *Generations) GetMany(ctx context.Context, org string, environments []string) (map[string]string, error) {
 	found, err := t.collection.GetMany(ctx, append([]string{org}, environments...))
 	known := evidence.ByKey(found, func(one *generation) string { return one.Of })
-	generations := make(map[string]string, len(environments))
-	for _, environment := range environments {
-		generations[environment] = known[org].Value + "/" + known[environment].Value
-	}
-	return generations, err
+	return evidence.ToMap(environments, func(environment *string) (string, string) {
+		return *environment, known[org].Value + "/" + known[*environment].Value
+	}), err
 }
 
 // BumpIn gives an organization or an environment a fresh generation with a batch.

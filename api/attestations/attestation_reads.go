@@ -158,7 +158,7 @@ func storedType(kind string) string {
 
 // resolveFlows returns the ids of flows by name, nil if there are no names.
 func (h *handlers) resolveFlows(ctx context.Context, org evidence.OrgAccess, flows []string) ([]string, error) {
-	flows = slices.DeleteFunc(slices.Clone(flows), func(name string) bool { return name == "" })
+	flows = evidence.WithoutEmpty(flows)
 	if len(flows) == 0 {
 		return nil, nil
 	}

@@ -2,7 +2,6 @@ package deployments
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"time"
 
@@ -178,7 +177,7 @@ func (h *handlers) repoQuery(ctx context.Context, id string, names []string, spa
 	query := environments.DeploymentQuery{Org: server.Access(ctx).OrgID, Repos: []string{id}}
 	query.From, query.To = span.From, span.To
 	_, err := h.LoadRepoByID(ctx, id)
-	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "" })
+	names = evidence.WithoutEmpty(names)
 	if err != nil || len(names) == 0 {
 		return query, err
 	}

@@ -311,10 +311,9 @@ func (h *handlers) getControlCoverage(ctx context.Context, in *controlCoverageIn
 
 // coverage lists the physical environments that are not archived, by name.
 func coverage(identifier string, policies []policy.Head, environments []evidence.Environment) []ControlEnvironment {
-	refersTo := map[string]bool{}
-	for _, head := range policies {
-		refersTo[head.Name] = slices.Contains(head.Controls, identifier)
-	}
+	refersTo := evidence.ToMap(policies, func(head *policy.Head) (string, bool) {
+		return head.Name, slices.Contains(head.Controls, identifier)
+	})
 	var shown []ControlEnvironment
 	for _, environment := range environments {
 		if environment.Logical() || environment.Archived {

@@ -25,7 +25,8 @@ type AuditLogFilter struct {
 
 func (f *AuditLogFilter) query(ctx context.Context) tenancy.AuditQuery {
 	return tenancy.AuditQuery{
-		OrgID: server.Access(ctx).OrgID, Search: f.Search, Event: identity.AuditEvent(f.EventType), Roles: notEmpty(f.Role), Sources: notEmpty(f.Source),
+		OrgID: server.Access(ctx).OrgID, Search: f.Search, Event: identity.AuditEvent(f.EventType),
+		Roles: evidence.WithoutEmpty(f.Role), Sources: evidence.WithoutEmpty(f.Source),
 		From: resource.IfSent(ctx, "from_timestamp", f.From), To: resource.IfSent(ctx, "to_timestamp", f.To),
 	}
 }
@@ -117,11 +118,6 @@ func auditRow(e *identity.AuditEntry) []string {
 		e.ID, strconv.FormatFloat(e.Time, 'f', -1, 64), resource.ZeroIfNil(resource.ISOTime(e.Time)), entry.EventType, entry.Source, entry.Kind, e.Name,
 		resource.ZeroIfNil(entry.OldRole), resource.ZeroIfNil(entry.NewRole), e.ChangedBy, resource.ZeroIfNil(entry.APIKey).ID, strings.Join(e.LeftAccounts, ","),
 	}
-}
-
-// notEmpty removes the empty texts of a filter, which are ignored.
-func notEmpty(texts []string) []string {
-	return slices.DeleteFunc(slices.Clone(texts), func(text string) bool { return text == "" })
 }
 
 func showAuditEntry(e *identity.AuditEntry) AuditLogEntry {

@@ -118,10 +118,7 @@ func (h *handlers) listServiceAccounts(ctx context.Context, _ *server.OrgPath) (
 }
 
 func rolesByID(members []evidence.Membership, accounts []identity.ServiceAccount) map[string]evidence.Role {
-	roles := make(map[string]evidence.Role, len(members)+len(accounts))
-	for i := range members {
-		roles[members[i].UserID] = members[i].Role
-	}
+	roles := evidence.ToMap(members, func(m *evidence.Membership) (string, evidence.Role) { return m.UserID, m.Role })
 	for i := range accounts {
 		roles[accounts[i].ID] = accounts[i].Privilege
 	}

@@ -46,14 +46,9 @@ func sameProvenance(a, b []Origin) bool {
 	if len(a) != len(b) {
 		return false
 	}
-	type record struct{ flow, trail, record string }
-	records := map[record]bool{}
-	for _, origin := range a {
-		records[record{origin.Flow, origin.Trail, origin.Record}] = true
-	}
-	return !slices.ContainsFunc(b, func(origin Origin) bool {
-		return !records[record{origin.Flow, origin.Trail, origin.Record}]
-	})
+	record := func(origin *Origin) [3]string { return [3]string{origin.Flow, origin.Trail, origin.Record} }
+	records := evidence.SetOf(a, record)
+	return !slices.ContainsFunc(b, func(origin Origin) bool { return !records[record(&origin)] })
 }
 
 // Lineage is the sequence of artifacts of one flow and reference name in an environment.

@@ -68,13 +68,9 @@ func (e *Environments) Resolve(ctx context.Context, org, name string) (Environme
 }
 
 // ResolveMany is Resolve for several names: one command for all. Unknown and archived names are left out.
-func (e *Environments) ResolveMany(ctx context.Context, org string, names []string) (map[string]EnvironmentRef, error) {
-	entries, err := e.Registry.ResolveMany(ctx, org, names)
-	refs := make(map[string]EnvironmentRef, len(entries))
-	for _, entry := range entries {
-		refs[entry.Name] = environmentRef(entry)
-	}
-	return refs, err
+func (e *Environments) ResolveMany(ctx context.Context, org string, wanted []string) (map[string]EnvironmentRef, error) {
+	entries, err := e.Registry.ResolveMany(ctx, org, wanted)
+	return evidence.ToMap(entries, func(n *names.Entry) (string, EnvironmentRef) { return n.Name, environmentRef(*n) }), err
 }
 
 func environmentRef(entry names.Entry) EnvironmentRef {

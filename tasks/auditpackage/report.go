@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"attestry/evidence"
 	"attestry/storage/pipelines"
 	"attestry/tasks/auditpackage/pdf"
 )
@@ -22,10 +23,8 @@ func (d *draft) selectShown() {
 	slices.SortFunc(all, func(a, b pipelines.TrailAttestation) int {
 		return cmp.Or(cmp.Compare(rank(&a), rank(&b)), cmp.Compare(b.Time, a.Time), cmp.Compare(b.ID, a.ID))
 	})
-	d.selected = map[string]bool{}
-	for _, one := range all[:min(len(all), pdf.MaxAttestations)] {
-		d.selected[one.ID] = true
-	}
+	first := all[:min(len(all), pdf.MaxAttestations)]
+	d.selected = evidence.SetOf(first, func(one *pipelines.TrailAttestation) string { return one.ID })
 }
 
 // report renders the report of a trail. checksum is the SHA-256 of SHA256SUMS.
