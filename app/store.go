@@ -117,8 +117,11 @@ func NewStore(docs storage.Documents, objects storage.Objects, clock evidence.Cl
 		Logs:             logs.New(docs, objects),
 	}
 	store.Trails = pipelines.NewTrails(docs, pipelines.NewTrailTallies(docs), store.TrailEvents, store.Generations)
-	store.States = states.NewEvaluator(store.Trails, store.Templates, store.Slots, store.Artifacts, store.Attestations)
-	store.Facts = facts.NewLoader(store.Flows, store.Decisions, store.States)
+	store.States = &states.Evaluator{
+		Trails: store.Trails, Templates: store.Templates, Slots: store.Slots,
+		Artifacts: store.Artifacts, Attestations: store.Attestations,
+	}
+	store.Facts = &facts.Loader{Flows: store.Flows, Decisions: store.Decisions, States: store.States}
 	store.Recorder = recording.NewRecorder(store.Repositories, docs, clock)
 	return store
 }

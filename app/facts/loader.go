@@ -34,14 +34,9 @@ type Artifact struct {
 
 // Loader reads facts.
 type Loader struct {
-	flows     *pipelines.Flows
-	decisions *pipelines.Decisions
-	states    *states.Evaluator
-}
-
-// NewLoader makes a loader over repositories.
-func NewLoader(flows *pipelines.Flows, decisions *pipelines.Decisions, evaluator *states.Evaluator) *Loader {
-	return &Loader{flows: flows, decisions: decisions, states: evaluator}
+	Flows     *pipelines.Flows
+	Decisions *pipelines.Decisions
+	States    *states.Evaluator
 }
 
 // Load reads the current facts about artifacts, in their order, with the latest decisions on the given controls. The
@@ -57,18 +52,18 @@ func (l *Loader) Load(ctx context.Context, org string, subjects []Subject, contr
 		}
 		decided = append(decided, pipelines.ArtifactSubjects(subject.Fingerprint, subject.Origins)...)
 	}
-	evaluated, err := l.states.Details(ctx, org, queries)
+	evaluated, err := l.States.Details(ctx, org, queries)
 	if err != nil {
 		return nil, err
 	}
-	decisions, err := l.decisions.Latest(ctx, org, controls, evidence.Distinct(decided))
+	decisions, err := l.Decisions.Latest(ctx, org, controls, evidence.Distinct(decided))
 	if err != nil {
 		return nil, err
 	}
 	for _, decision := range decisions {
 		flows = append(flows, decision.Flow)
 	}
-	names, err := l.flows.Names(ctx, org, evidence.Distinct(flows))
+	names, err := l.Flows.Names(ctx, org, evidence.Distinct(flows))
 	if err != nil {
 		return nil, err
 	}

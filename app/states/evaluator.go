@@ -14,16 +14,11 @@ import (
 
 // Evaluator reads the inputs of the states of artifacts, and evaluates them.
 type Evaluator struct {
-	trails       *pipelines.Trails
-	templates    *pipelines.Templates
-	slots        *pipelines.Slots
-	artifacts    *pipelines.Artifacts
-	attestations *pipelines.Attestations
-}
-
-// NewEvaluator makes an evaluator over repositories.
-func NewEvaluator(trails *pipelines.Trails, templates *pipelines.Templates, slots *pipelines.Slots, artifacts *pipelines.Artifacts, attestations *pipelines.Attestations) *Evaluator {
-	return &Evaluator{trails: trails, templates: templates, slots: slots, artifacts: artifacts, attestations: attestations}
+	Trails       *pipelines.Trails
+	Templates    *pipelines.Templates
+	Slots        *pipelines.Slots
+	Artifacts    *pipelines.Artifacts
+	Attestations *pipelines.Attestations
 }
 
 // Evaluated is an artifact with its state and the inputs of the state.
@@ -92,7 +87,7 @@ func (e *Evaluator) Evaluate(ctx context.Context, org string, records []evidence
 		if attested != nil {
 			return attested.Slots(some), nil
 		}
-		return e.attestations.RebuildSlots(ctx, org, some)
+		return e.Attestations.RebuildSlots(ctx, org, some)
 	})
 }
 
@@ -108,12 +103,12 @@ func (e *Evaluator) trailsOf(ctx context.Context, org string, queries []Query) (
 	for _, query := range queries {
 		trails[query.Trail] = none
 	}
-	found, err := e.trails.GetMany(ctx, slices.Sorted(maps.Keys(trails)))
+	found, err := e.Trails.GetMany(ctx, slices.Sorted(maps.Keys(trails)))
 	if err != nil {
 		return nil, err
 	}
 	ids := evidence.Map(found, func(trail evidence.Trail) string { return trail.Template })
-	templates, err := e.templates.GetMany(ctx, org, evidence.Distinct(ids))
+	templates, err := e.Templates.GetMany(ctx, org, evidence.Distinct(ids))
 	for _, trail := range found {
 		trails[trail.Key()] = trailWithTemplate{&trail, new(templates[trail.Template].Template)}
 	}
@@ -123,7 +118,7 @@ func (e *Evaluator) trailsOf(ctx context.Context, org string, queries []Query) (
 // evaluate evaluates artifacts from their slots, in the order of queries. rebuild gets the indexes of queries with
 // incomplete slots, and returns the rebuilt slots by the ids of records.
 func (e *Evaluator) evaluate(ctx context.Context, trails map[string]trailWithTemplate, queries []Query, rebuild func(incomplete []int) (map[string]evidence.Slot, error)) ([]Evaluated, error) {
-	found, err := e.slots.GetMany(ctx, evidence.Distinct(evidence.Map(queries, Query.slotID)))
+	found, err := e.Slots.GetMany(ctx, evidence.Distinct(evidence.Map(queries, Query.slotID)))
 	if err != nil {
 		return nil, err
 	}
@@ -154,11 +149,11 @@ func (e *Evaluated) evaluate(fingerprint string) (complete bool) {
 // rebuild makes the slots of some queries, given by their indexes, by the ids of records.
 func (e *Evaluator) rebuild(ctx context.Context, org string, queries []Query, some []int) (map[string]evidence.Slot, error) {
 	ids := evidence.Map(some, func(i int) string { return queries[i].Record })
-	records, err := e.artifacts.GetMany(ctx, evidence.Distinct(ids))
+	records, err := e.Artifacts.GetMany(ctx, evidence.Distinct(ids))
 	if err != nil {
 		return nil, err
 	}
-	return e.attestations.RebuildSlots(ctx, org, records)
+	return e.Attestations.RebuildSlots(ctx, org, records)
 }
 
 // Query is a query for the state of a fingerprint in the trail of one of its records.
