@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 
 	"attestry/evidence"
@@ -27,8 +26,7 @@ const (
 // It counts in the memory of the process. A nil *Attempts limits nothing.
 type Attempts struct {
 	AttemptsOptions
-	refused prometheus.Counter
-	warned  sync.Once
+	warned sync.Once
 
 	mu sync.Mutex
 	// failed has a token bucket for each address with failures. Each failure takes a token.
@@ -47,10 +45,7 @@ type AttemptsOptions struct {
 
 // NewAttempts makes a limit for failed attempts.
 func NewAttempts(options AttemptsOptions) *Attempts {
-	return &Attempts{
-		AttemptsOptions: options, refused: options.Metrics.refused.WithLabelValues(ofAddress),
-		failed: cache.NewLRU[*rate.Limiter](maxAddresses),
-	}
+	return &Attempts{AttemptsOptions: options, failed: cache.NewLRU[*rate.Limiter](maxAddresses)}
 }
 
 // Judge counts a failed attempt if err, the result of authenticating, is evidence.Unauthorized. It returns err, or an
@@ -66,7 +61,7 @@ func (a *Attempts) Judge(from Origin, err error) error {
 	if wait == 0 {
 		return err
 	}
-	a.refused.Inc()
+	a.Metrics.refused.WithLabelValues(ofAddress).Inc()
 	a.warn(from)
 	return &evidence.Error{Code: evidence.RateLimited, Message: attemptsMessage, RetryAfter: wait}
 }
