@@ -133,6 +133,8 @@ func (w *writer) grouped(env *environmentSnapshot, kind, what string, notices []
 }
 
 // stateOf words the state of a snapshot, which may be unknown.
-func stateOf(state *bool) string { return evidence.Judged(state, "unknown", "compliant", "non-compliant") }
+func stateOf(state *bool) string {
+	return evidence.Judged(state, "unknown", "compliant", "non-compliant")
+}
 
 func statusOf(status evidence.Status) string { return strings.ToLower(string(status)) }
