@@ -36,7 +36,7 @@ func leastRole(method, path string) evidence.Role {
 		return evidence.Snapshotter
 	case under("/organizations/{org}/environments_notifications"):
 		return evidence.Member
-	case under("/controls/"), under("/organizations/"), path == "/environments/{org}/{env_name}/admission":
+	case under("/controls/"), under("/organizations/"), under("/notification-config/"), path == "/environments/{org}/{env_name}/admission":
 		return evidence.Admin
 	}
 	return evidence.Member
@@ -62,7 +62,7 @@ func needsBeta(path string) bool {
 
 // onlyMembers reports whether an operation is refused to non-members of a public organization.
 func onlyMembers(path string) bool {
-	return strings.HasPrefix(path, "/actions/") || strings.Contains(path, "/environments_notifications")
+	return strings.HasPrefix(path, "/actions/") || strings.HasPrefix(path, "/notification-config/") || strings.Contains(path, "/environments_notifications")
 }
 
 // withoutKey reports whether other services call an operation, with a signed body instead of a key.
