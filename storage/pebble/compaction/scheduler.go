@@ -2,7 +2,7 @@
 package compaction
 
 import (
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -22,17 +22,19 @@ type Scheduler struct {
 	// wake has an element when a compaction may have become possible.
 	wake          chan struct{}
 	stop, stopped chan struct{}
-	// running counts compactions, held the reasons why none may begin.
-	running, held atomic.Int64
+
+	mu      sync.Mutex
+	running int
+	opened  bool
+	paused  bool
+	ended   bool
 }
 
 var _ pebble.CompactionScheduler = (*Scheduler)(nil)
 
 // NewScheduler makes the scheduler of one database, with the pause after damage.
 func NewScheduler(pause time.Duration) *Scheduler {
-	s := &Scheduler{pause: pause, wake: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{})}
-	s.held.Add(1) // until it is open
-	return s
+	return &Scheduler{pause: pause, wake: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{})}
 }
 
 // Register is called once, while the database is opened.
@@ -42,28 +44,27 @@ func (s *Scheduler) Register(_ int, db pebble.DBForCompaction) {
 }
 
 // Opened lets compactions begin.
-func (s *Scheduler) Opened() { s.release() }
-
-// Postpone lets no compaction begin during the pause.
-func (s *Scheduler) Postpone() {
-	s.held.Add(1)
-	time.AfterFunc(s.pause, s.release)
-}
-
-func (s *Scheduler) release() {
-	s.held.Add(-1)
+func (s *Scheduler) Opened() {
+	s.mu.Lock()
+	s.opened = true
+	s.mu.Unlock()
 	s.signal()
 }
 
 // Unregister returns when the database is not called any more.
 func (s *Scheduler) Unregister() {
+	s.mu.Lock()
+	s.ended = true
+	s.mu.Unlock()
 	close(s.stop)
 	<-s.stopped
 }
 
-// TrySchedule is called, with the lock of the database held, when there is something to compact. It leaves that to run.
+// TrySchedule asks for permission for one compaction. The database calls it with its lock held.
 func (s *Scheduler) TrySchedule() (bool, pebble.CompactionGrantHandle) {
-	s.signal()
+	if s.begin() {
+		return true, grant{s}
+	}
 	return false, nil
 }
 
@@ -77,6 +78,35 @@ func (s *Scheduler) signal() {
 	}
 }
 
+// begin counts a compaction as running if one more is allowed.
+func (s *Scheduler) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended || !s.opened || s.paused || s.running >= s.db.GetAllowedWithoutPermission() {
+		return false
+	}
+	s.running++
+	return true
+}
+
+// Postpone lets no compaction begin during the pause.
+func (s *Scheduler) Postpone() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.paused {
+		return
+	}
+	s.paused = true
+	time.AfterFunc(s.pause, func() {
+		s.mu.Lock()
+		s.paused = false
+		s.mu.Unlock()
+		s.signal()
+	})
+}
+
+// run begins compactions that were refused before. It does not hold the lock while it calls the database, as that calls
+// TrySchedule with its own lock held.
 func (s *Scheduler) run() {
 	defer close(s.stopped)
 	for {
@@ -84,20 +114,20 @@ func (s *Scheduler) run() {
 		case <-s.stop:
 			return
 		case <-s.wake:
-			s.begin()
+		}
+		for s.begin() {
+			if waiting, _ := s.db.GetWaitingCompaction(); !waiting || !s.db.Schedule(grant{s}) {
+				s.release()
+				break
+			}
 		}
 	}
 }
 
-// begin begins the compactions that are possible.
-func (s *Scheduler) begin() {
-	for s.held.Load() == 0 && s.running.Load() < int64(s.db.GetAllowedWithoutPermission()) {
-		s.running.Add(1)
-		if waiting, _ := s.db.GetWaitingCompaction(); !waiting || !s.db.Schedule(grant{scheduler: s}) {
-			s.running.Add(-1)
-			return
-		}
-	}
+func (s *Scheduler) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running--
 }
 
 type grant struct{ scheduler *Scheduler }
@@ -108,6 +138,6 @@ func (grant) CumulativeStats(pebble.CompactionGrantHandleStats) {}
 
 // Done ends the compaction.
 func (g grant) Done() {
-	g.scheduler.running.Add(-1)
+	g.scheduler.release()
 	g.scheduler.signal()
 }
