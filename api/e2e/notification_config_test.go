@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"attestry/evidence/notification"
-	tasks "attestry/tasks/notification"
 )
 
 func (s *service) configPath() string { return "/notification-config/" + s.org + "/api_key_expiry" }
@@ -142,15 +141,15 @@ func TestNotificationConfigShowsTheLastOutcomes(t *testing.T) {
 	}
 }
 
-// TestKeyThatExpiresIsNotifiedOf is the whole way, from the key to the delivery.
-func TestKeyThatExpiresIsNotifiedOf(t *testing.T) {
+// TestKeysThatExpireAreSearchedWhenAWorkerStarts is the whole way, from the key to the delivery.
+func TestKeysThatExpireAreSearchedWhenAWorkerStarts(t *testing.T) {
 	t.Parallel()
-	s := share(t)
+	s := start(t, options{})
 	s.putConfig(`{"targets":[` + deadTarget + `]}`)
 	s.want(http.StatusCreated, http.MethodPost, s.accountPath(""), []byte(`{"name":"ci","privilege":"member"}`))
 	expires := s.clock.read().Add(48 * time.Hour).Unix()
 	id, _ := s.issue("/ci", adminKey, fmt.Sprintf(`{"description":"builds","expires_at":%d}`, expires))
-	s.must(tasks.EnqueueExpiring(t.Context(), s.Process.Store, s.clock.read()))
+	s.restart(func() {})
 	eventually(t, "the delivery has failed once", func() bool { return lookup(t, s.read(s.configPath()), "last_failure") != nil })
 	deliveries := lookup(t, s.read(s.orgActionsPath()+"/1/deliveries"), "data").([]any)
 	if len(deliveries) != 1 {

@@ -64,6 +64,21 @@ func (o *Outbox) EnqueueTrailEventsIn(ctx context.Context, batch *storage.Batch,
 	return nil
 }
 
+// EnqueueExpiringIn is EnqueueIn for keys that expire soon, at a time in Unix seconds. It takes the commands of
+// EnqueueTrailEventsIn. Keys of people belong to no organization, so no action fires on them.
+func (o *Outbox) EnqueueExpiringIn(ctx context.Context, batch *storage.Batch, keys []evidence.Key, now float64) error {
+	for i := range keys {
+		actions, err := o.actions.Recent(ctx, keys[i].AccountOrgID)
+		if err != nil {
+			return err
+		}
+		if event, ok := actions.ExpiringEvent(&keys[i], now); ok {
+			o.addIn(ctx, batch, event, actions)
+		}
+	}
+	return nil
+}
+
 func (o *Outbox) addIn(ctx context.Context, batch *storage.Batch, event notification.Event, actions *notification.Actions) {
 	event.Address(actions)
 	event.Trace = trace.Reference(ctx)

@@ -125,6 +125,16 @@ func TestTargetsThatAreAddedLaterAreNotifiedOfKeysThatExpire(t *testing.T) {
 	s.wantTold("")
 }
 
+func TestKeysOfPeopleAreNotNotifiedOf(t *testing.T) {
+	s := newKeyScene(t)
+	s.configure("", webhook("a"))
+	owner, err := s.store.Tenancy.UserKeys(t.Context(), "anna")
+	s.must(err)
+	_, _, err = s.store.Tenancy.IssueKey(t.Context(), owner, anna, tenancy.NewKey{Description: "own", ExpiresAt: s.clock.Now().AddDate(0, 0, 5).Unix()})
+	s.must(err)
+	s.wantTold("")
+}
+
 func TestKeysThatWereRevokedOrRotatedAreNotNotifiedOf(t *testing.T) {
 	s := newKeyScene(t)
 	s.configure("", webhook("a"))

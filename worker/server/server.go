@@ -162,9 +162,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	repeat(notificationInterval, "relay of notifications", s.notifier.relay.Relay, notifications.Schemas()...)
 	repeat(notification.CleanInterval, "deletion of old deliveries", s.notifier.deliverer.Clean)
-	repeat(notification.ExpiryInterval, "search for keys that expire", func(ctx context.Context) error {
-		return notification.EnqueueExpiring(ctx, s.process.Store, s.process.Clock())
-	})
+	jobs.Go(func() error { s.searchExpiring(ctx); return nil })
 	repeat(packageInterval, "relay of audit packages", s.packager.relay.Relay, packages.Schemas()...)
 	if s.process.Written != nil {
 		repeat(aloneInterval, "relay of audit packages that a log covers", s.packager.enqueueCovered, logs.CheckpointSchemas()...)
@@ -187,6 +185,15 @@ func (s *Server) Run(ctx context.Context) error {
 	err := jobs.Wait()
 	shutDown(s.servers)
 	return err
+}
+
+// searchExpiring searches for keys that expire, at once and then each interval: a worker may not run for that long.
+func (s *Server) searchExpiring(ctx context.Context) {
+	atOnce := make(chan struct{}, 1)
+	atOnce <- struct{}{}
+	s.repeat(ctx, notification.ExpiryInterval, atOnce, "search for keys that expire", func(ctx context.Context) error {
+		return notification.EnqueueExpiring(ctx, s.process.Store, s.process.Clock())
+	})
 }
 
 // shutDown stops servers after their running tasks.
