@@ -3,6 +3,7 @@ package environments
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
@@ -52,21 +53,27 @@ func (d *Deployments) RecordIn(batch *storage.Batch, made, learned []snapshot.De
 	d.Collection.PutIn(batch, learned...)
 }
 
-// KeepStarts copies to learned deployments the stored names and verdicts with which they began to run, and the names to
-// their copies for repositories in made: one command, or none if there are no learned deployments.
-func (d *Deployments) KeepStarts(ctx context.Context, made, learned []snapshot.Deployment) error {
-	stored, err := d.GetMany(ctx, evidence.Map(learned, func(one snapshot.Deployment) string { return one.ID() }))
+// KeepStarts copies the stored names and verdicts with which artifacts began to run before snapshot number: to learned
+// deployments, and the names to those for repositories in made. It takes one command for each storage.MaxMany of them.
+func (d *Deployments) KeepStarts(ctx context.Context, number int64, made, learned []snapshot.Deployment) error {
+	startID := func(one snapshot.Deployment) string {
+		one.Repo = ""
+		return one.ID()
+	}
+	kept := slices.Clone(learned)
+	for _, one := range made {
+		if one.Repo != "" && one.Snapshot < number {
+			kept = append(kept, one)
+		}
+	}
+	stored, err := d.GetMany(ctx, evidence.Distinct(evidence.Map(kept, startID)))
 	known := evidence.ByKey(stored, (*snapshot.Deployment).ID)
 	for i := range learned {
 		start := known[learned[i].ID()]
 		learned[i].Start, learned[i].Name = start.Start, cmp.Or(start.Name, learned[i].Name)
 	}
 	for i := range made {
-		deployment := made[i]
-		deployment.Repo = ""
-		if start, ok := known[deployment.ID()]; ok {
-			made[i].Name = start.Name
-		}
+		made[i].Name = cmp.Or(known[startID(made[i])].Name, made[i].Name)
 	}
 	return err
 }

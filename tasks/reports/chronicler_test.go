@@ -43,6 +43,7 @@ type modelBuilder struct {
 	number      int
 	events      int
 	seen        map[string]float64 // when each file first ran
+	deployed    map[string]string  // the name with which each deployment began to run
 	successions []succession
 }
 
@@ -106,7 +107,7 @@ func (p *succession) describe() string {
 // modelOf computes the expected model. Reports with an index in answered are processed at once, the others when the
 // environment is drained.
 func modelOf(operations []operation, answered map[int]bool) model {
-	c := &modelBuilder{model: model{}, running: map[string]run{}, seen: map[string]float64{}}
+	c := &modelBuilder{model: model{}, running: map[string]run{}, seen: map[string]float64{}, deployed: map[string]string{}}
 	for number, d := range operations {
 		switch d.Kind {
 		case "build":
@@ -476,11 +477,12 @@ func (c *modelBuilder) addDeployments(at float64, transition transition) {
 		c.seen[artifact.file] = at
 		c.model["sighting "+artifact.file] = fmt.Sprint(at)
 	}
-	text := func(origin string) string {
-		return fmt.Sprintf("%s at %v from %s", artifact.names[0], artifact.started, origin)
-	}
 	key := fmt.Sprintf("deployment %s %d", artifact.file, artifact.since)
+	text := func(origin string) string {
+		return fmt.Sprintf("%s at %v from %s", c.deployed[key], artifact.started, origin)
+	}
 	if transition.kind == "started-unknown" {
+		c.deployed[key] = artifact.names[0]
 		c.model[key] = text("nowhere")
 	}
 	if len(artifact.origins) > 0 && (transition.kind == "started-unknown" || transition.learned) {

@@ -87,7 +87,9 @@ func (p *Processor) addEffects(ctx context.Context, batch *storage.Batch, made *
 	reads.Go(func() error {
 		return p.store.Outbox.EnqueueIn(ctx, events, notification.SnapshotEvent(made.Org, made.Environment, made.Number, made.Timestamp))
 	})
-	reads.Go(func() error { return p.store.Deployments.KeepStarts(ctx, effects.Deployments, effects.Learned) })
+	reads.Go(func() error {
+		return p.store.Deployments.KeepStarts(ctx, made.Number, effects.Deployments, effects.Learned)
+	})
 	if err := reads.Wait(); err != nil {
 		return err
 	}

@@ -210,9 +210,9 @@ func shaOf(commit string) string { return strings.Repeat(commit, 20) }
 // TestRandomOperationsMatchTheModel compares the stored records with the model that is computed from the operations
 // alone, once with the necessary changes of the generation, and once with a change before every report.
 func TestRandomOperationsMatchTheModel(t *testing.T) {
-	seeds, length := uint64(24), 80
+	seeds, length := uint64(100), 80
 	if testing.Short() {
-		seeds = 4
+		seeds = 24
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
