@@ -47,6 +47,11 @@ func TestUnknownAddressesAreAnsweredInTheFormatOfTheRequest(t *testing.T) {
 			t.Errorf("a client of the API gets %d %s from %s", response.StatusCode, response.Header.Get("Content-Type"), path)
 		}
 	}
+	for _, path := range []string{"/api", "/api/", "/api/v1/flows/" + s.org, "/api/v2", "/api/v2/nothing"} {
+		if got := v.open(path); got.status != http.StatusNotFound || got.header.Get("Content-Type") != "application/json" {
+			t.Errorf("a browser gets %d %s from %s", got.status, got.header.Get("Content-Type"), path)
+		}
+	}
 	for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
 		if got := s.do(method, "/api/v2/nothing", adminKey, nil); got.status != http.StatusNotFound || len(got.header.Values("Allow")) > 0 {
 			t.Errorf("%s of an unknown operation answers %d, Allow %v", method, got.status, got.header.Values("Allow"))

@@ -17,7 +17,6 @@ import (
 
 	"attestry/api/framing"
 	"attestry/evidence"
-	"attestry/links"
 )
 
 // ServePage serves a page for people. Its path, with parameters after colons, is the route in logs and metrics.
@@ -29,12 +28,12 @@ func (s *Server) ServePage(method, path string, serve ...fiber.Handler) {
 	headRouter{s.app}.Add(method, path, append([]fiber.Handler{nameRoute}, serve...)...)
 }
 
-// ServeOtherPages registers serve for GET requests that accept HTML, at paths outside /api/v2 that nothing else serves.
+// ServeOtherPages registers serve for GET requests that accept HTML, at paths outside /api that nothing else serves.
 // It must be called after all other paths are registered. Other requests get the answer of the API.
 func (s *Server) ServeOtherPages(serve fiber.Handler) {
 	s.app.Use(func(c *fiber.Ctx) error {
 		read := c.Method() == fiber.MethodGet || c.Method() == fiber.MethodHead
-		if !read || strings.HasPrefix(c.Path(), links.Prefix+"/") || !strings.Contains(c.Get(fiber.HeaderAccept), fiber.MIMETextHTML) {
+		if !read || strings.HasPrefix(c.Path()+"/", "/api/") || !strings.Contains(c.Get(fiber.HeaderAccept), fiber.MIMETextHTML) {
 			return c.Next()
 		}
 		RequestOf(c.UserContext()).route = "/*"
