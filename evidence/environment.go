@@ -33,13 +33,13 @@ type Environment struct {
 	// IncludeScaling and RequireProvenance are stored as sent and have no effect (docs/semantics.md 9.1).
 	IncludeScaling    bool `json:"include_scaling"`
 	RequireProvenance bool `json:"require_provenance"`
-	// Included are the ids of the members of a logical environment, in the order they were given.
+	// Included are the ids of the members of a logical environment as they were given, in order and with repetitions.
 	Included []string `json:"included,omitempty"`
 	// Policies are the names of the attached policies, in the order in which they were attached.
 	Policies []string `json:"policies,omitempty"`
 	// Admission is nil until it is set.
 	Admission *AdmissionSettings `json:"admission,omitempty"`
-	// Active are those of Included that are not archived, if they were read.
+	// Active are those of Included that are not archived, each once, if they were read.
 	Active []string          `json:"-"`
 	Tags   map[string]string `json:"tags,omitempty"`
 	// Archived environments are not listed and accept no reports. Another environment may have taken the name.

@@ -71,6 +71,7 @@ func TestPatchChangesOnlyWhatIsSent(t *testing.T) {
 		{"empty description", `{"description":""}`, " false [two one]"},
 		{"members and scaling", `{"included_environments":["three","one","two"],"include_scaling":true}`, " true [three one two]"},
 		{"members", `{"included_environments":["two","three"]}`, " true [two three]"},
+		{"a member twice", `{"included_environments":["two","three","two"]}`, " true [two three two]"},
 		{"no members and a description", `{"included_environments":[],"description":" a \n b "}`, " a \n b  true []"},
 	} {
 		t.Run(step.name, func(t *testing.T) {

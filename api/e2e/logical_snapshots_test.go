@@ -101,7 +101,11 @@ func TestSnapshotsOfALogicalEnvironmentDoNotChange(t *testing.T) {
 	step("another report", func() { s.reportServer("two", "a", "b") }, "a b")
 	step("a member joins", func() { s.changeEnvironment(http.MethodPut, "/all/join", `{"physical_env_name":"three"}`) }, "a b c")
 	step("a member leaves", func() { s.changeEnvironment(http.MethodPatch, "/all", `{"included_environments":["three","two"]}`) }, "a b c")
+	s.changeEnvironment(http.MethodPatch, "/all", `{"included_environments":["three","two","three"]}`) // makes no snapshot
 	step("a member is archived", func() { s.archiveEnvironment("two") }, "c")
+	if got := fmt.Sprint(s.getSnapshot("all", "-1").Artifacts[0]["annotation"]); got != "map[now:1 type:unchanged was:1]" {
+		t.Errorf("what runs in a member that is listed twice has the annotation %s", got)
+	}
 	step("its successor reports", func() {
 		s.createEnvironment("two", evidence.Server)
 		bodies = append(bodies, lookup(t, s.read("/snapshots/"+s.org+"/all/6"), "artifacts")) // it joins

@@ -106,8 +106,9 @@ func (h *handlers) resolveMembers(ctx context.Context, owner string, kind eviden
 	return &members, err
 }
 
-// physicalMembers resolves the names of the new members of the logical environment owner, in their order. A current
-// member may be archived, so that clients can send the current list again.
+// physicalMembers resolves the names of the new members of the logical environment owner. It keeps their order and
+// repetitions, as clients compare the list with what they sent. A current member may be archived, so that clients can
+// send the current list again.
 func (h *handlers) physicalMembers(ctx context.Context, owner string, names []string) ([]string, error) {
 	distinct := resource.SortUnique(slices.Clone(names))
 	refs, err := h.Environments.ResolveMany(ctx, server.Access(ctx).OrgID, distinct)
@@ -121,8 +122,7 @@ func (h *handlers) physicalMembers(ctx context.Context, owner string, names []st
 	if slices.ContainsFunc(picked, func(ref environments.EnvironmentRef) bool { return ref.Type == evidence.LogicalType }) {
 		return nil, errNotPhysical
 	}
-	ids := resource.Map(picked, func(ref *environments.EnvironmentRef) string { return ref.ID })
-	return append([]string{}, evidence.Distinct(ids)...), err
+	return append([]string{}, resource.Map(picked, func(ref *environments.EnvironmentRef) string { return ref.ID })...), err
 }
 
 // addArchivedMembers adds to refs the archived members of the environment owner, if it exists, by their last names.

@@ -106,7 +106,7 @@ func (e *Environments) ReplaceArchivedMembers(ctx context.Context, org string, e
 		if len(successors) > 0 {
 			environments[i].FollowMembers(successors)
 		}
-		environments[i].Active = slices.DeleteFunc(slices.Clone(environments[i].Included), func(id string) bool {
+		environments[i].Active = slices.DeleteFunc(evidence.Distinct(environments[i].Included), func(id string) bool {
 			_, archived := former[id]
 			return archived
 		})

@@ -94,6 +94,11 @@ func TestMembershipListsActiveMembersAndFollowsSuccessors(t *testing.T) {
 		t.Fatal("it was not recreated")
 	}
 	assert("recreated", []string{successor, two}, []string{successor, two}, 0)
+	s.Must(s.Environments.Modify(ctx, all, 5, func(e *evidence.Environment) (bool, error) {
+		e.Included = append(e.Included, two)
+		return true, nil
+	}))
+	assert("listed twice", []string{successor, two, two}, []string{successor, two}, 0)
 	if found, err := s.Environments.Including(ctx, "acme", successor); err != nil || fmt.Sprint(found) != fmt.Sprint([]string{all}) {
 		t.Errorf("the successor is found in %v, %v", found, err)
 	}
