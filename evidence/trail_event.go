@@ -57,7 +57,7 @@ type TrailValues struct {
 	Template       string                 `json:"template_id"`
 	OriginURL      *string                `json:"origin_url"`
 	UserData       string                 `json:"user_data"` // JSON
-	RepoIDs        []string               `json:"repo_ids,omitempty"`
+	RepoIDs        []string               `json:"repo_ids,omitzero"`
 	ExternalURLs   map[string]ExternalURL `json:"external_urls,omitempty"`
 }
 
@@ -149,7 +149,7 @@ const beginEventID = "0"
 func (t *Trail) BeginEvent(repo *Repo) TrailEvent {
 	values := t.values()
 	values.Org, values.Flow, values.Name, values.CreatingUserID = t.Org, t.Flow, t.Name, t.CreatedByID
-	values.RepoIDs = t.RepoIDs
+	values.RepoIDs = append([]string{}, t.RepoIDs...) // shown also if it is empty
 	return t.event(beginEventID, TrailReported, t.CreatedAt, t.Commit, repo, &TrailBeginData{SettingUserID: t.CreatedByID, Trail: values})
 }
 

@@ -1,8 +1,10 @@
 package evidence
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -37,6 +39,20 @@ func TestAttestationsMakeAnEventForEachArtifact(t *testing.T) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+func TestBeginsWithoutRepositoriesHaveAnEmptyList(t *testing.T) {
+	trail := begunTrail()
+	for want, event := range map[bool]TrailEvent{true: trail.BeginEvent(nil), false: trail.ChangeEvent("e", "you", 2, nil, nil)} {
+		stored, err := json.Marshal(event)
+		if err == nil {
+			err = json.Unmarshal(stored, &event)
+		}
+		shown, showErr := json.Marshal(event.Data)
+		if err != nil || showErr != nil || strings.Contains(string(shown), `"repo_ids":[]`) != want || strings.Contains(string(shown), "repo_ids") != want {
+			t.Errorf("%s: %s, %v, %v", event.Type, shown, err, showErr)
+		}
 	}
 }
 
