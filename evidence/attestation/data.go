@@ -26,7 +26,7 @@ func ReadData(member json.RawMessage) (json.RawMessage, error) {
 		if err := json.Unmarshal(data, &text); err != nil {
 			return nil, dataError("", "Invalid JSON: not a string", member)
 		}
-		data = bytes.TrimSpace([]byte(text))
+		data = append([]byte{}, bytes.TrimSpace([]byte(text))...) // an empty text is not nil, which stands for no value
 	case data[0] != '{' && data[0] != '[':
 		return nil, dataError("", "JSON input should be string, object or list", member)
 	}

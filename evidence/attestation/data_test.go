@@ -35,7 +35,7 @@ func TestPayloadIsReadFromJSONOrFromAString(t *testing.T) {
 		}
 	}
 	for sent, want := range map[string]string{
-		``: "Field required [input: None]", `null`: "JSON input should be string, object or list [input: None]", `5`: "JSON input should be string, object or list [input: 5]", `""`: "Invalid JSON: unexpected end of input [input: None]",
+		``: "Field required [input: None]", `null`: "JSON input should be string, object or list [input: None]", `5`: "JSON input should be string, object or list [input: 5]", `""`: "Invalid JSON: unexpected end of input [input: ]",
 		`"{"`: "Invalid JSON: unexpected end of input [input: {]", `"1 2"`: "Invalid JSON: trailing characters [input: 1 2]", `"yes"`: "Invalid JSON: invalid character 'y' looking for beginning of value [input: yes]",
 		`"` + strings.Repeat("[", 101) + `"`: "Invalid JSON: recursion limit exceeded [input: " + strings.Repeat("[", 101) + "]",
 	} {

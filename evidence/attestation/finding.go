@@ -21,13 +21,13 @@ func shown(raw json.RawMessage) string {
 	value := strings.TrimSpace(string(raw))
 	var text string
 	switch {
-	case value == "" || value == "null":
+	case raw == nil || value == "null":
 		value = "None"
 	case value == "true":
 		value = "True"
 	case value == "false":
 		value = "False"
-	case value[0] == '"' && json.Unmarshal(raw, &text) == nil:
+	case strings.HasPrefix(value, `"`) && json.Unmarshal(raw, &text) == nil:
 		value = text
 	}
 	return " [input: " + cut(value) + "]"
