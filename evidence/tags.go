@@ -7,10 +7,8 @@ const maxTagsBytes = 64 << 10
 
 // ChangeTags removes tags by key, then sets others. Tags that grow beyond 64 KiB are Invalid.
 func ChangeTags(tags, set map[string]string, remove []string) (map[string]string, error) {
-	changed := maps.Clone(tags)
-	if changed == nil {
-		changed = make(map[string]string, len(set))
-	}
+	changed := make(map[string]string, len(tags)+len(set))
+	maps.Copy(changed, tags)
 	for _, key := range remove {
 		delete(changed, key)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"attestry/api/jsonstream"
 	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/api/validation"
@@ -100,12 +101,12 @@ type listEnvironmentDeploymentsInput struct {
 // EnvironmentDeploymentListResponse is a page of an environment's deployments, newest first. Unlike other lists of
 // deployments, it has a page_size. Totals are at most 100,000.
 type EnvironmentDeploymentListResponse struct {
-	Links       map[string]server.Href  `json:"_links"`
-	Page        int                     `json:"page"`
-	PageSize    int                     `json:"page_size"`
-	TotalPages  int                     `json:"total_pages"`
-	TotalCount  int64                   `json:"total_count"`
-	Deployments []EnvironmentDeployment `json:"deployments"`
+	Links       jsonstream.Map[server.Href] `json:"_links"`
+	Page        int                         `json:"page"`
+	PageSize    int                         `json:"page_size"`
+	TotalPages  int                         `json:"total_pages"`
+	TotalCount  int64                       `json:"total_count"`
+	Deployments []EnvironmentDeployment     `json:"deployments"`
 }
 
 // listEnvironmentDeployments lists the deployments to an environment, or to the members of a logical one.

@@ -128,16 +128,12 @@ func (p Page) With(changed ...string) string {
 }
 
 // Self is the URL of the request.
-func (p Page) Self() string {
-	if len(p.query) == 0 {
-		return p.address
-	}
-	return p.With()
-}
+func (p Page) Self() string { return strings.TrimSuffix(p.With(), "?") }
 
+// relations are the links to pages. The contract has those to this page and to the first one at the beginning.
 func (p Page) relations() []relation {
 	last := max(p.count(), 1)
-	relations := []relation{{"first", p.at(1)}}
+	relations := []relation{{"self", p.Self()}, {"first", p.at(1)}}
 	if p.number > 1 {
 		relations = append(relations, relation{"prev", p.at(min(p.number-1, last))})
 	}
@@ -165,18 +161,20 @@ func (p Page) Headers() PageHeaders {
 	if p.count() < 2 {
 		return headers
 	}
-	links := evidence.Map(p.relations(), func(to relation) string { return "<" + to.address + `>; rel="` + to.name + `"` })
+	links := evidence.Map(p.relations()[1:], func(to relation) string {
+		return "<" + to.address + `>; rel="` + to.name + `"`
+	})
 	headers.Link = strings.Join(links, ", ")
 	return headers
 }
 
 // PageEnvelope is pagination by members of the body (docs/semantics.md 1.10, style 4). Bodies embed it.
 type PageEnvelope struct {
-	Links      map[string]Href `json:"_links"`
-	Page       int             `json:"page"`
-	PerPage    int             `json:"per_page"`
-	TotalPages int             `json:"total_pages"`
-	TotalCount int64           `json:"total_count"`
+	Links      jsonstream.Map[Href] `json:"_links"`
+	Page       int                  `json:"page"`
+	PerPage    int                  `json:"per_page"`
+	TotalPages int                  `json:"total_pages"`
+	TotalCount int64                `json:"total_count"`
 }
 
 // Href is a link.
@@ -186,10 +184,13 @@ type Href struct {
 
 // Envelope returns the members of an answer that describe the page.
 func (p Page) Envelope() PageEnvelope {
-	links := map[string]Href{"self": {p.Self()}}
-	for _, relation := range p.relations() {
-		links[relation.name] = Href{relation.address}
-	}
+	links := jsonstream.NewMap(func(yield func(string, Href) bool) {
+		for _, to := range p.relations() {
+			if !yield(to.name, Href{to.address}) {
+				return
+			}
+		}
+	})
 	return PageEnvelope{Links: links, Page: p.number, PerPage: p.size, TotalPages: p.count(), TotalCount: p.total}
 }
 
