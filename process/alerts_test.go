@@ -142,7 +142,7 @@ func TestEachAlertHasASectionInTheRunbook(t *testing.T) {
 		t.Errorf("there are the alerts %v, but %s describes %v", alerts, operations, sections)
 	}
 	// The sections that the runbook refers to exist.
-	for _, title := range namesIn(runbook, `[sS]ee "([^"]+)"`) {
+	for _, title := range namesIn(strings.ReplaceAll(runbook, "\n", " "), `[sS]ee "([^"]+)"`) {
 		if !strings.Contains(guide, "\n## "+title+"\n") && !strings.Contains(guide, "\n**"+title) {
 			t.Errorf("there is no %q in %s", title, operations)
 		}
