@@ -326,7 +326,7 @@ func TestDeploymentsAreFilteredByEnvironmentAndRepository(t *testing.T) {
 	s.createEnvironment("beta", evidence.Server)
 	s.reportBuild(s.org, "db-ci", "db", "db-1", "acme/db", "2")
 	s.reportServer("beta", "db-1", "web-3")
-	s.createLogical("all", "prod", "beta")
+	s.createLogical("all", "prod", "beta", "prod")
 	s.createLogical("none")
 	path := "/deployments/" + s.org
 	for query, want := range map[string]string{
@@ -568,7 +568,7 @@ func TestDeploymentFrequencyListsTheTimesOfDeployments(t *testing.T) {
 	// The same artifact under another name in the template is not another deployment.
 	s.reportBuild(s.org, "web-ci", "image", "web-1", "acme/web", "1")
 	s.reportServer("prod", "web-1", "db-1", "intruder")
-	s.createLogical("all", "prod")
+	s.createLogical("all", "prod", "prod")
 	s.createLogical("none")
 	for query, want := range map[string]int{
 		"/prod/deployment_frequency":                               4,

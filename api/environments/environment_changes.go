@@ -122,7 +122,7 @@ func (h *handlers) physicalMembers(ctx context.Context, owner string, names []st
 	if slices.ContainsFunc(picked, func(ref environments.EnvironmentRef) bool { return ref.Type == evidence.LogicalType }) {
 		return nil, errNotPhysical
 	}
-	return append([]string{}, resource.Map(picked, func(ref *environments.EnvironmentRef) string { return ref.ID })...), err
+	return resource.Map(picked, func(ref *environments.EnvironmentRef) string { return ref.ID }), err
 }
 
 // addArchivedMembers adds to refs the archived members of the environment owner, if it exists, by their last names.

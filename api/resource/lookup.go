@@ -249,7 +249,7 @@ func (b *Base) LoadEnvironment(ctx context.Context, name string) (evidence.Envir
 // PhysicalIDs returns the id of the environment, or the ids of the members of a logical one.
 func PhysicalIDs(environment *evidence.Environment) []string {
 	if environment.Logical() {
-		return append([]string{}, evidence.Distinct(environment.Included)...)
+		return append([]string{}, environment.Included...)
 	}
 	return []string{environment.ID}
 }

@@ -130,7 +130,7 @@ func (p Page) With(changed ...string) string {
 // Self is the URL of the request.
 func (p Page) Self() string { return strings.TrimSuffix(p.With(), "?") }
 
-// relations are the links to pages. The contract has those to this page and to the first one at the beginning.
+// relations are the links to pages, in the order of docs/semantics.md 1.10.
 func (p Page) relations() []relation {
 	last := max(p.count(), 1)
 	relations := []relation{{"self", p.Self()}, {"first", p.at(1)}}
