@@ -56,10 +56,10 @@ func ArchivedFlowName(name string, at float64) string {
 	return fmt.Sprintf("%s-archived-at-%d", name, int64(at))
 }
 
-var archivedFlowName = regexp.MustCompile(`-archived-at-\d+$`)
+var archivedFlowName = regexp.MustCompile(`(-archived-at-\d+)+$`)
 
 // IsArchivedFlowName reports whether a name has the form of ArchivedFlowName.
 func IsArchivedFlowName(name string) bool { return archivedFlowName.MatchString(name) }
 
-// FlowNameBeforeArchiving returns the name that an archived flow had, and any other name as it is.
+// FlowNameBeforeArchiving returns a name without the endings of ArchivedFlowName: archiving a flow does not change it.
 func FlowNameBeforeArchiving(name string) string { return archivedFlowName.ReplaceAllString(name, "") }

@@ -37,3 +37,17 @@ func TestArchivedFlowKeepsTheNameOfItsFirstArchiving(t *testing.T) {
 		t.Errorf("it is %+v", flow)
 	}
 }
+
+func TestArchivingDoesNotChangeTheNameThatConditionsSee(t *testing.T) {
+	for _, name := range []string{"build", "build-archived-at-5", "build-archived-at-5-archived-at-6"} {
+		t.Run(name, func(t *testing.T) {
+			flow := Flow{Name: name}
+			flow.Archive(1700000000)
+			for _, seen := range []string{FlowNameBeforeArchiving(name), FlowNameBeforeArchiving(flow.Name)} {
+				if seen != "build" {
+					t.Errorf("got %q", seen)
+				}
+			}
+		})
+	}
+}
