@@ -177,7 +177,9 @@ func (l *loader) complete(settings *Settings) {
 	}
 	l.checkCertificate(&settings.HTTP)
 	l.completeSMTP(&settings.SMTP)
-	l.checkRetention(settings)
+	if name := settings.Retention.setting(); name != "" && settings.Stores.Objects.Engine == Filesystem {
+		l.fault(name, "needs a bucket with object lock: %sOBJECTS_URL names a folder, from which files can be deleted", prefix)
+	}
 }
 
 // checkFile checks that a file can be opened. It does not open a pipe: its content can be read only once.

@@ -61,10 +61,3 @@ func (r Retention) setting() string {
 	}
 	return ""
 }
-
-// checkRetention refuses a retention that the object store cannot enforce.
-func (l *loader) checkRetention(settings *Settings) {
-	if name := settings.Retention.setting(); name != "" && settings.Stores.Objects.Engine == Filesystem {
-		l.fault(name, "needs a bucket with object lock: %sOBJECTS_URL names a folder, from which files can be deleted", prefix)
-	}
-}

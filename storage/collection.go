@@ -189,10 +189,7 @@ func (c *collection[T]) findPage(ctx context.Context, query Query) ([]T, Page, e
 		return nil, Page{}, c.Wrap("find", query.Index, err)
 	}
 	values, err := c.decodeAll(page.Records)
-	if err != nil {
-		return nil, Page{}, err
-	}
-	return values, page, nil
+	return values, page, err
 }
 
 func (c *collection[T]) FindFields(ctx context.Context, query Query) ([]Record, string, error) {

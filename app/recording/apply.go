@@ -41,7 +41,9 @@ func (u *trailUpdate) applyAttestation(in attestationInput, a *evidence.Attestat
 		u.updateSlot(slot, func(s *evidence.Slot) { s.Attest(a.SlotEntry()) })
 	}
 	for _, decision := range pipelines.DecisionsOf(a) {
-		u.decisions[decision.Key()].keepLatest(&decision)
+		if latest := u.decisions[decision.Key()]; latest.Revision == 0 && !latest.changed || decision.LaterThan(&latest.Value) {
+			latest.Value, latest.changed = decision, true
+		}
 	}
 	trail := &u.trail.Value
 	if a.OfTrail() {
@@ -89,13 +91,6 @@ func (u *trailUpdate) updateSlot(slot *slotUpdate, change func(*evidence.Slot)) 
 		slot.changed = true
 	}
 	u.trail.Value.Summarize(slot.Value.Name, compliance.Summarize(u.template.ID, &u.template.Template, u.trail.Value.Author(), &slot.Value))
-}
-
-// keepLatest replaces the decision if the other one is later.
-func (d *decisionUpdate) keepLatest(other *pipelines.Decision) {
-	if d.Revision == 0 && !d.changed || other.LaterThan(&d.Value) {
-		d.Value, d.changed = *other, true
-	}
 }
 
 // concern adds fingerprints of artifacts whose state may change.

@@ -29,11 +29,7 @@ var validName = regexp.MustCompile(namePattern)
 // for its author. The lists of a parsed template are never nil.
 func Parse(content []byte) (Template, error) {
 	r := &reader{patterns: expression.NewPatterns(maxPatterns)}
-	parsed, err := yamlfile.Parse(format, content, r.template)
-	if err != nil {
-		return Template{}, err
-	}
-	return parsed, nil
+	return yamlfile.Parse(format, content, r.template)
 }
 
 // reader decodes a template.

@@ -51,28 +51,25 @@ func (c *lru[V]) Get(key string) (value V, ok bool) {
 func (c *lru[V]) Put(key string, value V, size int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if known, ok := c.elements[key]; ok {
-		c.remove(known)
-	}
+	c.remove(key)
 	if size > c.maxSize {
 		return
 	}
 	c.elements[key] = c.order.PushFront(&entry[V]{key: key, value: value, size: size})
 	for c.size += size; c.size > c.maxSize; {
-		c.remove(c.order.Back())
+		c.remove(c.order.Back().Value.(*entry[V]).key)
 	}
 }
 
 func (c *lru[V]) Remove(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if known, ok := c.elements[key]; ok {
-		c.remove(known)
-	}
+	c.remove(key)
 }
 
-func (c *lru[V]) remove(element *list.Element) {
-	removed := c.order.Remove(element).(*entry[V])
-	delete(c.elements, removed.key)
-	c.size -= removed.size
+func (c *lru[V]) remove(key string) {
+	if known, ok := c.elements[key]; ok {
+		c.size -= c.order.Remove(known).(*entry[V]).size
+		delete(c.elements, key)
+	}
 }

@@ -147,10 +147,7 @@ type History struct {
 // History returns a policy with its versions, or ErrNotFound: one command, and one more per batch of versions.
 func (p *Policies) History(ctx context.Context, org, name string) (History, error) {
 	head, err := p.Get(ctx, org, name)
-	if err != nil {
-		return History{}, err
-	}
-	return History{Head: head, Versions: p.versionsOf(&head)}, nil
+	return History{Head: head, Versions: p.versionsOf(&head)}, err
 }
 
 // Histories reads the policies of an organization by name, with their versions: one command per batch of policies, and

@@ -134,10 +134,7 @@ func (a *AttestationTypes) Head(ctx context.Context, org, name string) (evidence
 // Get returns a type, or ErrNotFound: one command, and one more per MaxMany versions.
 func (a *AttestationTypes) Get(ctx context.Context, org, name string) (AttestationTypeHistory, error) {
 	head, err := a.Head(ctx, org, name)
-	if err != nil {
-		return AttestationTypeHistory{}, err
-	}
-	return AttestationTypeHistory{AttestationType: head, Versions: a.versionsOf(&head)}, nil
+	return AttestationTypeHistory{AttestationType: head, Versions: a.versionsOf(&head)}, err
 }
 
 func (a *AttestationTypes) versionsOf(head *evidence.AttestationType) *storage.Batches[evidence.AttestationTypeVersion] {

@@ -17,10 +17,6 @@ var providerSchema = storage.NewSchema("identity_providers",
 	storage.Index{Name: "trusted", Fields: []string{"issuer"}},
 )
 
-func providerFields(p *identity.IdentityProvider) map[string]any {
-	return map[string]any{"org": p.OrgID, "org_name": p.OrgName, "issuer": p.Issuer, "name": p.Name}
-}
-
 // IdentityProviders returns those of an organization, none if it does not exist. They may be tenancyCacheAge old.
 func (t *Tenancy) IdentityProviders(ctx context.Context, orgName string) ([]identity.IdentityProvider, error) {
 	now, err := t.checkVersion(ctx)

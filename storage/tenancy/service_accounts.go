@@ -12,10 +12,6 @@ import (
 
 var accountSchema = storage.NewSchema("service_accounts", storage.Index{Name: "org", Fields: []string{"org", "name"}})
 
-func accountFields(a *identity.ServiceAccount) map[string]any {
-	return map[string]any{"org": a.OrgID, "name": a.Name}
-}
-
 // ServiceAccounts returns the service accounts of an organization by name.
 func (t *Tenancy) ServiceAccounts(ctx context.Context, orgID string) ([]identity.ServiceAccount, error) {
 	return storage.FindAll(ctx, t.accounts, storage.Query{Index: "org", Equal: []any{orgID}, Limit: storage.Unlimited})

@@ -70,9 +70,13 @@ func New(docs storage.Documents, clock evidence.Clock, log *slog.Logger) *Tenanc
 		organizations: storage.NewCollection(docs, organizationSchema, func(o *evidence.Organization) string { return o.Name },
 			func(o *evidence.Organization) map[string]any { return map[string]any{"created": o.CreatedAt} }),
 		accounts: storage.NewCollection(docs, accountSchema,
-			func(a *identity.ServiceAccount) string { return idIn(a.OrgID, a.Name) }, accountFields),
+			func(a *identity.ServiceAccount) string { return idIn(a.OrgID, a.Name) },
+			func(a *identity.ServiceAccount) map[string]any { return map[string]any{"org": a.OrgID, "name": a.Name} }),
 		identityProviders: storage.NewCollection(docs, providerSchema,
-			func(p *identity.IdentityProvider) string { return idIn(p.OrgID, p.Name) }, providerFields),
+			func(p *identity.IdentityProvider) string { return idIn(p.OrgID, p.Name) },
+			func(p *identity.IdentityProvider) map[string]any {
+				return map[string]any{"org": p.OrgID, "org_name": p.OrgName, "issuer": p.Issuer, "name": p.Name}
+			}),
 		invitations: storage.NewCollection(docs, invitationSchema, func(i *identity.Invitation) string { return i.Hash }, invitationFields),
 		auditLog:    storage.NewCollection(docs, auditSchema, func(e *identity.AuditEntry) string { return e.ID }, auditFields),
 		hooks: storage.NewCollection(docs, hookSchema, func(h *hook) string { return h.Hash },
