@@ -57,6 +57,7 @@ type AuditPostInput struct {
 type Audit struct {
 	Name         string                 `json:"name"`
 	Environments []string               `json:"environments" doc:"The names that they have now, or had when they were archived."`
+	Archived     []string               `json:"archived_environments,omitempty" doc:"Those of these names whose environments are archived. Others may have them now."`
 	From         string                 `json:"from" format:"date-time" doc:"ISO 8601 in UTC, included."`
 	To           string                 `json:"to" format:"date-time" doc:"ISO 8601 in UTC, not included."`
 	Open         bool                   `json:"open" doc:"Whether the period has not ended yet."`
@@ -98,8 +99,10 @@ func (h *handlers) show(ctx context.Context, periods []period.Period) ([]Audit, 
 		for _, part := range []string{"population", "population/csv", "totals"} {
 			links[part] = server.Href{Href: h.Links.AuditSelf(org.OrgName, p.Name) + "/" + part}
 		}
+		name := func(id *string) string { return named[*id].Name }
+		archived := slices.DeleteFunc(slices.Clone(p.Environments), func(id string) bool { return !named[id].Archived })
 		return Audit{
-			Name: p.Name, Environments: resource.Map(p.Environments, func(id *string) string { return named[*id].Name }),
+			Name: p.Name, Environments: resource.Map(p.Environments, name), Archived: resource.Map(archived, name),
 			From: evidence.ISOTime(p.From), To: evidence.ISOTime(p.To), Open: p.Open(now),
 			CreatedAt: p.CreatedAt, CreatedBy: p.CreatedBy, Links: links,
 		}

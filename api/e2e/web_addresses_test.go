@@ -1,10 +1,13 @@
 package e2e_test
 
 import (
+	"maps"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"attestry/evidence"
 )
@@ -92,5 +95,45 @@ func TestPagesIgnoreSessionsOfRequestsWithAnAuthorizationHeader(t *testing.T) {
 		if got := v.send(request); got.status != http.StatusSeeOther || !strings.HasPrefix(got.header.Get("Location"), "/signin") {
 			t.Errorf("with %s the page answers %d", sent, got.status)
 		}
+	}
+}
+
+// TestPagesLinkToEnvironmentsByTheNamesThatTheyHaveNow renames and archives environments in which an artifact ran.
+// Others take their former names: no link may lead there.
+func TestPagesLinkToEnvironmentsByTheNamesThatTheyHaveNow(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{})
+	s.createFlow("build")
+	s.createEnvironment("prod", evidence.Server)
+	s.createEnvironment("retired", evidence.Server)
+	s.createLogical("all", "prod", "retired")
+	s.reportArtifact("build", "t", "web", evidence.HashAPIKey("web"), strings.Repeat("a", 40))
+	from := s.clock.read()
+	s.clock.advance(time.Minute)
+	s.reportServer("prod", "web")
+	s.reportServer("retired", "web")
+	s.clock.advance(time.Minute)
+	s.createAudit(`"all"`, from, s.clock.read())
+	s.renameEnvironment("prod", "live")
+	s.createEnvironment("prod", evidence.Server)
+	s.archiveEnvironment("retired")
+	v := s.signedIn(readerKey)
+	for path, linked := range map[string]string{
+		"flows/build/trails/t": "live/snapshots/1",
+		"audits/q3":            "live live/snapshots/1",
+		"audits/q3?show=requirements&framework=iso-27001": "live live/snapshots/1",
+		"environments/all/events":                         "all all/snapshots/1 all/snapshots/2 live",
+		"environments/all/timeline":                       "all live/timeline",
+	} {
+		t.Run(path, func(t *testing.T) {
+			shown := v.open("/" + s.org + "/" + path)
+			found := map[string]bool{}
+			for _, link := range regexp.MustCompile(`href="/`+s.org+`/environments/([^"]+)"`).FindAllSubmatch(shown.body, -1) {
+				found[string(link[1])] = true
+			}
+			if got := strings.Join(slices.Sorted(maps.Keys(found)), " "); got != linked || !strings.Contains(string(shown.body), "retired") {
+				t.Errorf("%d links to %s, want %s:\n%s", shown.status, got, linked, shown.body)
+			}
+		})
 	}
 }

@@ -62,18 +62,18 @@ func (h *handlers) listAllowlist(ctx context.Context, _ *server.OrgPath) (*serve
 // showAllowances shows allowances with the current names of their environments.
 func (h *handlers) showAllowances(ctx context.Context, all []evidence.Allowance) ([]AllowlistResponse, error) {
 	ids := resource.UniqueOf(all, func(one *evidence.Allowance) string { return one.Environment })
-	environments, err := h.Environments.Names(ctx, server.Access(ctx).OrgID, ids)
+	names, err := h.Environments.ActiveNames(ctx, server.Access(ctx).OrgID, ids)
 	if err != nil {
 		return nil, err
 	}
 	shown := make([]AllowlistResponse, 0, len(all))
 	for _, one := range all {
-		environment, ok := environments[one.Environment]
-		if !ok || environment.Archived {
+		name, ok := names[one.Environment]
+		if !ok {
 			continue
 		}
 		shown = append(shown, AllowlistResponse{
-			ArtifactName: one.ArtifactName, Fingerprint: one.Fingerprint, EnvironmentName: environment.Name,
+			ArtifactName: one.ArtifactName, Fingerprint: one.Fingerprint, EnvironmentName: name,
 			Timestamp: one.At, UserName: one.UserName, Description: one.Description, ExpiresAt: one.ExpiresAt,
 		})
 	}

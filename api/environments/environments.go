@@ -43,6 +43,7 @@ type GetEnvironmentResponse struct {
 	Tags                 map[string]string `json:"tags"`
 	Policies             []string          `json:"policies" nullable:"true"`
 	IncludedEnvironments []string          `json:"included_environments" nullable:"true"`
+	ArchivedEnvironments []string          `json:"archived_environments,omitempty" doc:"Those of the included environments that are archived."`
 }
 
 // createEnvironment creates an environment, or changes the one with that name.
@@ -239,6 +240,9 @@ func (r *GetEnvironmentResponse) showMembers(e *evidence.Environment, named map[
 	changed := 0.0
 	for _, id := range e.Included {
 		r.IncludedEnvironments = append(r.IncludedEnvironments, named[id].Name)
+		if named[id].Archived {
+			r.ArchivedEnvironments = append(r.ArchivedEnvironments, named[id].Name)
+		}
 		changed = max(changed, heads[id].Timestamp)
 	}
 	r.State = evidence.UnitedState(resource.Map(e.Active, func(id *string) *bool { return heads[*id].State }))

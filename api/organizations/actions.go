@@ -279,16 +279,10 @@ func (h *handlers) subjectNames(ctx context.Context, actions []notification.Acti
 	for i := range actions {
 		ids[actions[i].Kind] = append(ids[actions[i].Kind], actions[i].Subjects...)
 	}
-	names := map[string]string{}
 	org := server.Access(ctx).OrgID
-	environments, err := h.Environments.Names(ctx, org, resource.SortUnique(ids[notification.OfEnvironments]))
+	names, err := h.Environments.ActiveNames(ctx, org, resource.SortUnique(ids[notification.OfEnvironments]))
 	if err != nil {
 		return nil, err
-	}
-	for id, environment := range environments {
-		if !environment.Archived {
-			names[id] = environment.Name
-		}
 	}
 	flows, err := h.Flows.Names(ctx, org, resource.SortUnique(ids[notification.OfFlows]))
 	for id, flow := range flows {

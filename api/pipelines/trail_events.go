@@ -51,6 +51,12 @@ type approvalEvent struct {
 	Reviewer       *string `json:"reviewer"`
 }
 
+// runEvent adds to the stored data of a run the name that its environment has now, "" if it is archived.
+type runEvent struct {
+	*evidence.ArtifactRunData
+	CurrentName string `json:"current_environment_name,omitempty"`
+}
+
 // MarshalJSON joins the members to one object.
 func (e TrailEvent) MarshalJSON() ([]byte, error) {
 	members, err := json.Marshal(e.common)
@@ -79,13 +85,17 @@ func (TrailEvent) Schema(huma.Registry) *huma.Schema {
 	}
 }
 
-// showTrailEvent shows the data of an event as they are stored, except for approvals.
-func showTrailEvent(trail *evidence.Trail, event *evidence.TrailEvent) TrailEvent {
+// showTrailEvent shows the data of an event as they are stored, except for approvals and runs. names are those of
+// active environments, by id.
+func showTrailEvent(trail *evidence.Trail, event *evidence.TrailEvent, names map[string]string) TrailEvent {
 	shown := TrailEvent{data: event.Data, common: trailEventCommon{
 		OrgID: event.Org, FlowID: event.Flow, TrailID: trail.ID, Timestamp: event.Time, Type: event.Type,
 		GitCommitInfo: event.Commit, RepoInfo: showEventRepo(event.Repo),
 	}}
-	if data, ok := event.Data.(*evidence.ApprovalData); ok {
+	switch data := event.Data.(type) {
+	case *evidence.ArtifactRunData:
+		shown.data = runEvent{data, names[data.Environment]}
+	case *evidence.ApprovalData:
 		shown.data = approvalEvent{
 			Fingerprint: data.Fingerprint, ApprovalID: data.Approval, ApprovalNumber: data.Number,
 			EnvironmentID: resource.NilIfEmpty(data.Environment), State: data.State, Reviewer: resource.NilIfEmpty(data.Reviewer),

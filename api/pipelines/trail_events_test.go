@@ -57,11 +57,15 @@ func TestStoredEventsAreShown(t *testing.T) {
 		},
 		"an artifact started": {
 			`artifact_started_running","data":{"artifact_fingerprint":"` + fingerprint + `","environment_id":"e","environment_name":"prod","snapshot_index":7,"replica_number":0,"template_reference_name":"web"}}`,
-			`artifact_started_running` + bare + `,"artifact_fingerprint":"` + fingerprint + `","environment_id":"e","environment_name":"prod","snapshot_index":7,"replica_number":0,"template_reference_name":"web"}`,
+			`artifact_started_running` + bare + `,"artifact_fingerprint":"` + fingerprint + `","environment_id":"e","environment_name":"prod","snapshot_index":7,"replica_number":0,"template_reference_name":"web","current_environment_name":"live"}`,
+		},
+		"an artifact ran where nothing runs any more": {
+			`artifact_started_running","data":{"artifact_fingerprint":"` + fingerprint + `","environment_id":"archived","environment_name":"prod","snapshot_index":7,"replica_number":0,"template_reference_name":"web"}}`,
+			`artifact_started_running` + bare + `,"artifact_fingerprint":"` + fingerprint + `","environment_id":"archived","environment_name":"prod","snapshot_index":7,"replica_number":0,"template_reference_name":"web"}`,
 		},
 		"an artifact stopped": {
 			`artifact_stopped_running","data":{"artifact_fingerprint":"` + fingerprint + `","environment_id":"e","environment_name":"prod","snapshot_index":8,"template_reference_name":"web"}}`,
-			`artifact_stopped_running` + bare + `,"artifact_fingerprint":"` + fingerprint + `","environment_id":"e","environment_name":"prod","snapshot_index":8,"template_reference_name":"web"}`,
+			`artifact_stopped_running` + bare + `,"artifact_fingerprint":"` + fingerprint + `","environment_id":"e","environment_name":"prod","snapshot_index":8,"template_reference_name":"web","current_environment_name":"live"}`,
 		},
 		"an artifact was approved": {
 			`artifact_approval_reported","data":{"artifact_fingerprint":"` + fingerprint + `","approval_id":"a","approval_number":3,"environment_id":"e","state":"APPROVED","reviewer":"anna"}}`,
@@ -83,7 +87,7 @@ func TestStoredEventsAreShown(t *testing.T) {
 			if err != nil || string(again) != stored+c.stored {
 				t.Errorf("stored again it is %s, it was %s: %v", again, stored+c.stored, err)
 			}
-			answer, err := json.Marshal(showTrailEvent(&evidence.Trail{ID: "id-of-t"}, &event))
+			answer, err := json.Marshal(showTrailEvent(&evidence.Trail{ID: "id-of-t"}, &event, map[string]string{"e": "live"}))
 			if want := shown + c.shown; err != nil || string(answer) != want {
 				t.Errorf("got  %s\nwant %s: %v", answer, want, err)
 			}

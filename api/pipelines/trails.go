@@ -82,8 +82,15 @@ func (h *handlers) getTrail(ctx context.Context, _ *resource.TrailPath, trail ev
 	if err != nil {
 		return nil, err
 	}
-	shown[0].Events = resource.Map(events, func(event *evidence.TrailEvent) TrailEvent { return showTrailEvent(&trail, event) })
-	return server.Answered(shown[0]), nil
+	var environments []string
+	for _, event := range events {
+		if run, ok := event.Data.(*evidence.ArtifactRunData); ok {
+			environments = append(environments, run.Environment)
+		}
+	}
+	names, err := h.Environments.ActiveNames(ctx, trail.Org, resource.SortUnique(environments))
+	shown[0].Events = resource.Map(events, func(event *evidence.TrailEvent) TrailEvent { return showTrailEvent(&trail, event, names) })
+	return server.Answered(shown[0]), err
 }
 
 // ListTrails is a page of trails.

@@ -74,6 +74,7 @@ type trailEvent struct {
 	Attestation string   `json:"attestation_id"`
 	Compliant   *bool    `json:"is_compliant"`
 	Environment string   `json:"environment_name"`
+	Now         string   `json:"current_environment_name"` // "" if the environment is archived
 	Snapshot    int64    `json:"snapshot_index"`
 	Changes     []string `json:"changes"`
 }

@@ -31,7 +31,8 @@ const trailText = `{"name":"t1","description":"` + script + `","created_at":1793
 	"template":{"trail":{"artifacts":[{"name":"api"},{"name":"web"}]}},
 	"events":[{"type":"trail_reported","timestamp":1793610900.5},
 		{"type":"trail_attestation_reported","timestamp":1793610901.5,"template_reference_name":"` + script + `","attestation_id":"` + reviewID + `","is_compliant":true},
-		{"type":"artifact_started_running","timestamp":1793610902.5,"artifact_fingerprint":"` + fingerprint + `","environment_name":"production","snapshot_index":7}]}`
+		{"type":"artifact_started_running","timestamp":1793610902.5,"artifact_fingerprint":"` + fingerprint + `","environment_name":"production","current_environment_name":"live","snapshot_index":7},
+		{"type":"artifact_started_running","timestamp":1793610903.5,"environment_name":"removed","snapshot_index":8}]}`
 
 const (
 	reviewText = `{"attestation_id":"` + reviewID + `","attestation_name":"review","attestation_type":"pull_request","is_compliant":true,"created_at":1793610901.5,
@@ -63,7 +64,7 @@ func TestTrailIsShownBesideItsTemplate(t *testing.T) {
 		"Put right what it found and attest again", "Report the artifact to this trail.", "accepted risk", "in place of", "?attestation_id="+scanID, "unexpected", "It was not reported.",
 		`href="/api/v2/attestations/acme/checkout/trail/t1/attestation/`+testID+`/evidence" download`,
 		`href="https://ci.example.com/?a=1&amp;b=2"`, "javascript:alert(1)", `href="/acme/flows/checkout/trails/t1/package"`,
-		`href="/acme/environments/production/snapshots/7"`, "started running",
+		`<a href="/acme/environments/live/snapshots/7"><bdi>production</bdi> #7</a>`, "in <bdi>removed</bdi> #8", "started running",
 		`<a href="/api/v2/log/acme/proof/attestation/`+reviewID+`" download>logged as entry 41</a>`)
 	verdict, own := strings.Index(shown.text, "Something fails."), strings.Index(shown.text, "The trail itself")
 	expected, more := strings.Index(shown.text, "<bdi>web</bdi>"), strings.LastIndex(shown.text, "<bdi>unknown</bdi>")

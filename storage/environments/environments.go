@@ -84,6 +84,18 @@ func (e *Environments) Names(ctx context.Context, org string, ids []string) (map
 	return evidence.ByKey(found, func(environment *evidence.Environment) string { return environment.ID }), err
 }
 
+// ActiveNames returns the names of environments of an organization by id, without archived ones.
+func (e *Environments) ActiveNames(ctx context.Context, org string, ids []string) (map[string]string, error) {
+	found, err := e.Names(ctx, org, ids)
+	names := map[string]string{}
+	for id, environment := range found {
+		if !environment.Archived {
+			names[id] = environment.Name
+		}
+	}
+	return names, err
+}
+
 // ReplaceArchivedMembers replaces archived members of logical environments by the physical environments that now have
 // their names, and sets the active members. It stores nothing: one command, and one more if a member is archived.
 func (e *Environments) ReplaceArchivedMembers(ctx context.Context, org string, environments []evidence.Environment) error {

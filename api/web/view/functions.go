@@ -51,6 +51,7 @@ func functions(clock evidence.Clock) template.FuncMap {
 		"duration":   duration,
 		"policyPage": policyPage,
 		"label":      label,
+		"has":        slices.Contains[[]string],
 		"size":       func(bytes *int64) string { return humanize.IBytes(uint64(*bytes)) },
 	}
 }
