@@ -58,7 +58,7 @@ type Key struct {
 	CreatedAt  int64 `json:"created_at"`
 	ExpiresAt  int64 `json:"expires_at"`
 	LastUsedAt int64 `json:"last_used_at"`
-	// RevokedAt is when the revocation takes effect, which may be in the future.
+	// RevokedAt is when the revocation takes effect: in the future for a rotated key, long ago for a revoked one.
 	RevokedAt int64 `json:"revoked_at"`
 }
 

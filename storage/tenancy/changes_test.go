@@ -261,6 +261,42 @@ func TestKeysAreIssuedListedAndRevoked(t *testing.T) {
 	}
 }
 
+func TestARevokedKeyStaysRevokedWhateverClocksSay(t *testing.T) {
+	for name, revoke := range map[string]func(*tenancy.Tenancy, identity.KeyOwner, string) error{
+		"the key is revoked": func(store *tenancy.Tenancy, owner identity.KeyOwner, id string) error {
+			return store.RevokeKey(t.Context(), owner, annaActs, id)
+		},
+		"its owner is removed and restored": func(store *tenancy.Tenancy, _ identity.KeyOwner, _ string) error {
+			return errors.Join(store.RemoveUser(t.Context(), "bert", annaActs), store.CreateUser(t.Context(), "bert", "", annaActs))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store, docs, clock := newTenancy(t)
+			slow := tenancy.New(docs, func() time.Time { return clock.Now().Add(-time.Minute) }, slog.New(slog.DiscardHandler))
+			t.Cleanup(slow.Close)
+			owner, err := store.UserKeys(t.Context(), "bert")
+			if err != nil {
+				t.Fatal(err)
+			}
+			key, secret, err := store.IssueKey(t.Context(), owner, annaActs, tenancy.NewKey{Description: "ci"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := revoke(store, owner, key.ID); err != nil {
+				t.Fatal(err)
+			}
+			_, err = slow.Authenticate(t.Context(), secret.Reveal())
+			wantCode(t, err, evidence.Unauthorized)
+			clock.Advance(-time.Hour)
+			_, err = store.Authenticate(t.Context(), secret.Reveal())
+			wantCode(t, err, evidence.Unauthorized)
+			if keys, err := store.Keys(t.Context(), owner.ID); err != nil || slices.ContainsFunc(keys, func(one evidence.Key) bool { return one.ID == key.ID }) {
+				t.Errorf("the key is still listed, %v", err)
+			}
+		})
+	}
+}
+
 func TestARotatedKeyWorksUntilTheEndOfItsGracePeriod(t *testing.T) {
 	store, _, clock := newTenancy(t)
 	owner, _ := store.UserKeys(t.Context(), "bert")

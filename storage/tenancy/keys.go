@@ -288,7 +288,7 @@ func (t *Tenancy) revokeIn(ctx context.Context, c *orgChange, key evidence.Key) 
 		return maskHash(err, key.Hash)
 	}
 	revoked := read.Value
-	revoked.RevokedAt = t.clock().Unix()
+	revoked.RevokedAt = 1 // long ago: a clock that is slow or set back must not let the key work again
 	t.keys.ReplaceIn(&c.batch, &revoked, read.Revision)
 	c.invalidate = true
 	c.record(keyEntry(identity.AuditRemoved, &revoked))
