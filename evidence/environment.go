@@ -255,9 +255,9 @@ type Allowance struct {
 	Lapsed    bool    `json:"lapsed,omitempty"`
 }
 
-// InForceAt returns a function that reports whether an allowance is in force at a time in Unix seconds.
+// InForceAt returns a function that reports whether an allowance is in force at a time in Unix seconds, and not lapsed.
 func InForceAt(at float64) func(*Allowance) bool {
-	return func(a *Allowance) bool { return a.ExpiresAt == 0 || at < a.ExpiresAt }
+	return func(a *Allowance) bool { return !a.Lapsed && (a.ExpiresAt == 0 || at < a.ExpiresAt) }
 }
 
 // Repeat applies a later request for the same artifact. The time never decreases.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"attestry/evidence"
 	"attestry/evidence/job"
@@ -75,6 +76,31 @@ func TestEndOfAPermissionEnqueuesAnEvaluationAtOnce(t *testing.T) {
 		if !slices.Equal(queue.evaluations, []string{s.env}) || len(queue.tasks) > 0 {
 			t.Errorf("evaluations are enqueued for %v, reports for %v", queue.evaluations, queue.tasks)
 		}
+	}
+}
+
+// TestEndOfAPermissionIsNotUndoneByASlowClock has a worker whose clock is two minutes behind that of the worker that sweeps.
+func TestEndOfAPermissionIsNotUndoneByASlowClock(t *testing.T) {
+	s := newScene(t, nil)
+	s.attach(t, "provenance", needProvenance)
+	s.expired(t, s.env, evidence.Seconds(s.clock.Now().Add(minute)))
+	s.accept(t, running("a"))
+	s.drain(t)
+	if counts := s.head(t).Counts; counts.True != 1 {
+		t.Fatalf("while it is permitted: %+v", counts)
+	}
+	ahead := func() time.Time { return s.clock.Now().Add(2 * minute) }
+	if err := reports.NewSweeper(s.store, &recordingQueue{}, ahead, quiet()).Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.drain(t)
+	if counts := s.head(t).Counts; counts.False != 1 {
+		t.Errorf("after the sweep: %+v", counts)
+	}
+	s.reevaluate(t) // as the api does after another policy was attached
+	s.drain(t)
+	if counts := s.head(t).Counts; counts.False != 1 {
+		t.Errorf("after another evaluation: %+v", counts)
 	}
 }
 
