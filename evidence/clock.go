@@ -31,10 +31,11 @@ func TimeAfter(last, now float64) float64 {
 	return (math.Round(last*1e6) + 1) / 1e6
 }
 
+// Time is the inverse of Seconds, in UTC.
+func Time(seconds float64) time.Time { return time.UnixMicro(int64(math.Round(seconds * 1e6))).UTC() }
+
 // ISOTime formats Unix seconds as ISO 8601 in UTC.
-func ISOTime(seconds float64) string {
-	return time.UnixMicro(int64(math.Round(seconds * 1e6))).UTC().Format(time.RFC3339Nano)
-}
+func ISOTime(seconds float64) string { return Time(seconds).Format(time.RFC3339Nano) }
 
 // timeForms are the accepted forms of ISO 8601. Seconds may have a fraction.
 var timeForms = []string{

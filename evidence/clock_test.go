@@ -52,6 +52,9 @@ func TestRoundedTimesAreNotChanged(t *testing.T) {
 		if evidence.RoundSeconds(stored) != stored {
 			t.Fatalf("%v becomes %v", stored, evidence.RoundSeconds(stored))
 		}
+		if got := evidence.Time(stored); got != at {
+			t.Fatalf("%v is %v, not %v", stored, got, at)
+		}
 		// The next microsecond is another time.
 		if next := evidence.RoundSeconds(stored + 1e-6); next != evidence.Seconds(at.Add(time.Microsecond)) {
 			t.Fatalf("%v is followed by %v", stored, next)

@@ -39,7 +39,7 @@ func compose(delivery *notification.Delivery, from *netmail.Address, to []*netma
 	e.ToMailAddress(to...)
 	e.Subject(subject(message))
 	e.SetMessageIDWithValue(delivery.ID + "@" + domain(from))
-	e.SetDateWithValue(timeOf(delivery.CreatedAt))
+	e.SetDateWithValue(evidence.Time(delivery.CreatedAt))
 	e.SetUserAgent(userAgent)
 	// Vacation responders do not answer such e-mails.
 	e.SetGenHeader("Auto-Submitted", "auto-generated")

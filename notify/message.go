@@ -2,10 +2,10 @@ package notify
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"time"
 
+	"attestry/evidence"
 	"attestry/evidence/notification"
 )
 
@@ -30,7 +30,7 @@ type fact struct{ Label, Value, Link string }
 func messageOf(n *notification.Notice) message {
 	m := message{
 		Title: title(n), Description: plain(n.Description), Link: webLink(n.Link),
-		Org: plain(n.Org), Action: plain(n.Action), At: timeOf(n.Timestamp),
+		Org: plain(n.Org), Action: plain(n.Action), At: evidence.Time(n.Timestamp),
 	}
 	m.addFacts(n)
 	for _, detail := range n.Details[:min(len(n.Details), notification.MaxDetails)] {
@@ -43,11 +43,6 @@ func messageOf(n *notification.Notice) message {
 
 // Time returns the time of the event as text.
 func (m message) Time() string { return m.At.Format("2006-01-02 15:04:05 UTC") }
-
-func timeOf(seconds float64) time.Time {
-	whole, fraction := math.Modf(seconds)
-	return time.Unix(int64(whole), int64(fraction*1e9)).UTC()
-}
 
 func (m *message) add(label, value, link string) {
 	if value = plain(value); value != "" {

@@ -3,7 +3,6 @@ package resource
 import (
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"attestry/evidence"
 	"attestry/evidence/expression"
@@ -246,7 +245,7 @@ func ExplainAllowance(l links.Links, org evidence.OrgAccess, environment string,
 }
 
 func minuteOf(seconds float64) string {
-	return time.Unix(int64(seconds), 0).UTC().Format("2006-01-02 at 15:04 UTC")
+	return evidence.Time(seconds).Format("2006-01-02 at 15:04 UTC")
 }
 
 // ExplainedAttestation is the attestation that decided the outcome of a rule.

@@ -23,7 +23,7 @@ type environment struct {
 // prepare sets the members that the answer of the API lacks.
 func (e *environment) prepare(now time.Time) {
 	if e.Type != "logical" && e.LastReportedAt != nil {
-		e.Silent = now.Sub(time.UnixMilli(int64(*e.LastReportedAt*1000))) > silentAfter
+		e.Silent = now.Sub(evidence.Time(*e.LastReportedAt)) > silentAfter
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"attestry/api/pipelines"
 	"attestry/api/web/request"
 	"attestry/api/web/view"
+	"attestry/evidence"
 )
 
 const (
@@ -196,7 +197,7 @@ func isDay(day string) bool {
 
 // passes reports whether the filters accept a state and a time.
 func (s *searchPage) passes(state any, at float64) bool {
-	day := time.Unix(int64(at), 0).UTC().Format(time.DateOnly)
+	day := evidence.Time(at).Format(time.DateOnly)
 	return (s.State == "" || s.State == verdictWords[fmt.Sprint(state)]) &&
 		(s.Since == "" || day >= s.Since) && (s.Until == "" || at > 0 && day <= s.Until)
 }

@@ -75,13 +75,13 @@ func newMoment(value any, now time.Time) moment {
 	if seconds == 0 {
 		return moment{}
 	}
-	at := time.UnixMilli(int64(seconds * 1000)).UTC()
+	at := evidence.Time(seconds)
 	return moment{Exact: at.Format(time.RFC3339), Relative: humanize.RelTime(at, now, "ago", "from now")}
 }
 
 // UTC formats Unix seconds in UTC, in a layout of package time.
 func UTC(seconds float64, layout string) string {
-	return time.UnixMilli(int64(seconds * 1000)).UTC().Format(layout)
+	return evidence.Time(seconds).Format(layout)
 }
 
 // shownDigits is the number of shown digits of a fingerprint or commit.
