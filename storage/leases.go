@@ -30,13 +30,15 @@ func NewLeases(docs Documents, clock evidence.Clock) *Leases {
 }
 
 // Acquire takes or renews a lease and reports whether this process has it. It only reads in the first half of the span.
+// A lease for more than twice the span, by a clock that is ahead or was set back, is free: its holder may have ended.
 func (l *Leases) Acquire(ctx context.Context, name string, span time.Duration) (bool, error) {
 	now := l.clock()
 	until, renewBefore := evidence.Seconds(now.Add(span)), evidence.Seconds(now.Add(span/2))
 	taken := false
 	_, err := Upsert(ctx, l.collection, lease{Name: name}, func(stored *lease) error {
 		held := stored.Holder == l.holder && stored.Until > renewBefore && stored.Until <= until
-		taken = stored.Holder != l.holder && stored.Until > evidence.Seconds(now)
+		left := stored.Until - evidence.Seconds(now)
+		taken = stored.Holder != l.holder && left > 0 && left <= 2*span.Seconds()
 		if !held && !taken {
 			stored.Holder, stored.Until = l.holder, until
 		}

@@ -29,6 +29,8 @@ func TestLeaseIsRenewedOnlyInItsSecondHalf(t *testing.T) {
 		{"another holder before the renewed lease ends", 59 * time.Second, "b", false, 0},
 		{"expired lease", 2 * time.Second, "b", true, 1},
 		{"the clock was set back", -time.Hour, "b", true, 1},
+		{"another holder whose clock is a bit behind", -30 * time.Second, "a", false, 0},
+		{"another holder whose clock is far behind", -time.Hour, "a", true, 1},
 	} {
 		now = now.Add(step.after)
 		counting.Reset()
