@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"cmp"
 	"context"
 	"reflect"
 	"strconv"
@@ -125,12 +126,8 @@ func (b *Base) WindowOf(ctx context.Context, in WindowQuery) Window {
 
 // WindowBetween returns the window between two bounds, with defaults for those that are nil.
 func (b *Base) WindowBetween(start, end *float64) Window {
-	if end == nil {
-		end = new(evidence.Seconds(b.Clock()))
-	}
-	if start == nil {
-		start = new(*end - DefaultWindow)
-	}
+	end = cmp.Or(end, new(evidence.Seconds(b.Clock())))
+	start = cmp.Or(start, new(*end-DefaultWindow))
 	return Window{From: evidence.RoundSeconds(*start), To: evidence.RoundSeconds(*end)}
 }
 

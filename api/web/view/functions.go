@@ -80,9 +80,7 @@ func newMoment(value any, now time.Time) moment {
 }
 
 // UTC formats Unix seconds in UTC, in a layout of package time.
-func UTC(seconds float64, layout string) string {
-	return evidence.Time(seconds).Format(layout)
-}
+func UTC(seconds float64, layout string) string { return evidence.Time(seconds).Format(layout) }
 
 // shownDigits is the number of shown digits of a fingerprint or commit.
 const shownDigits = 12

@@ -177,6 +177,9 @@ func durations(of *population.Durations) string {
 		return "unknown"
 	}
 	words := func(seconds float64) string {
+		if math.Abs(seconds) > math.MaxInt64/1e9 { // no Duration: the time of a commit may be in milliseconds by mistake
+			return strconv.FormatFloat(seconds, 'g', 6, 64) + " s"
+		}
 		return time.Duration(math.Round(seconds) * float64(time.Second)).String()
 	}
 	return "median " + words(*of.Median) + ", nine of ten at most " + words(*of.P90) + "; of " + evidence.Count(of.Known, "deployment")

@@ -113,6 +113,17 @@ func TestPeriodsAreSummedUpOnTheFirstPage(t *testing.T) {
 	}
 }
 
+func TestDurationsOfAnyLengthKeepTheirValue(t *testing.T) {
+	for seconds, want := range map[float64]string{
+		0: "0s", 7325.4: "2h2m5s", -60: "-1m0s", 9e9: "2500000h0m0s", 1e308: "1e+308 s", -1_794_211_457_528: "-1.79421e+12 s",
+	} {
+		want = "median " + want + ", nine of ten at most " + want + "; of 2 deployments"
+		if got := durations(&population.Durations{Known: 2, Median: &seconds, P90: &seconds}); got != want {
+			t.Errorf("%v seconds are %q, not %q", seconds, got, want)
+		}
+	}
+}
+
 func TestAnEmptyPeriodIsReportedInWords(t *testing.T) {
 	page := textsOf(emptyPeriod())[0]
 	for _, want := range []string{"0 deployments", "Nothing that this report looks for was found.", "unknown", "no checkpoint covers the period"} {
