@@ -5,15 +5,15 @@ import (
 	"time"
 
 	"attestry/evidence"
+	"attestry/evidence/job"
 )
 
 // LeaseSchema declares the collection of leases.
 var LeaseSchema = &Schema{Name: "leases"}
 
 type lease struct {
-	Name   string  `json:"name"`
-	Holder string  `json:"holder"`
-	Until  float64 `json:"until"` // Unix seconds
+	Name string `json:"name"`
+	job.Lease
 }
 
 // Leases elects one process among many for periodic work. It only saves work: two processes may do it at once.
@@ -30,15 +30,13 @@ func NewLeases(docs Documents, clock evidence.Clock) *Leases {
 }
 
 // Acquire takes or renews a lease and reports whether this process has it. It only reads in the first half of the span.
-// A lease for more than twice the span, by a clock that is ahead or was set back, is free: its holder may have ended.
 func (l *Leases) Acquire(ctx context.Context, name string, span time.Duration) (bool, error) {
 	now := l.clock()
 	until, renewBefore := evidence.Seconds(now.Add(span)), evidence.Seconds(now.Add(span/2))
 	taken := false
 	_, err := Upsert(ctx, l.collection, lease{Name: name}, func(stored *lease) error {
 		held := stored.Holder == l.holder && stored.Until > renewBefore && stored.Until <= until
-		left := stored.Until - evidence.Seconds(now)
-		taken = stored.Holder != l.holder && left > 0 && left <= 2*span.Seconds()
+		taken = stored.Holder != l.holder && stored.Taken(span.Seconds(), evidence.Seconds(now))
 		if !held && !taken {
 			stored.Holder, stored.Until = l.holder, until
 		}

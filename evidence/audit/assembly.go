@@ -187,7 +187,7 @@ func (a *Assembly) ProgressOf(request int64) Progress {
 // Begin begins an attempt of a worker at a time in Unix seconds and returns the number of its request. ok is false if
 // none waits or another worker has the lease. If the last allowed attempt killed its worker, the request fails.
 func (a *Assembly) Begin(holder string, now float64) (request int64, ok bool) {
-	if a.Due > 0 && !a.Taken(now) && a.Exhausted(&job.Assemble) {
+	if a.Due > 0 && !a.Taken(job.Assemble.Lease.Seconds(), now) && a.Exhausted(&job.Assemble) {
 		a.giveUp(a.Wanted, cmp.Or(a.Reason, killedReason), now)
 		return 0, false
 	}

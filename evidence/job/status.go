@@ -26,15 +26,16 @@ func (k *Kind) NewLease(holder string, now float64) Lease {
 	return Lease{Holder: holder, Until: evidence.RoundSeconds(now + k.Lease.Seconds())}
 }
 
-// Taken reports whether a worker has the lease at a time in Unix seconds.
-func (l *Lease) Taken(now float64) bool { return l.Until > now }
+// Taken reports whether somebody has the lease, for a span in seconds, at a time in Unix seconds. One for more than twice
+// the span, by a clock that is ahead or was set back, is free: its holder may have ended.
+func (l *Lease) Taken(span, now float64) bool { return l.Until > now && l.Until <= now+2*span }
 
 // Start makes the job due at a time in Unix seconds, and resets its attempts.
 func (s *Status) Start(due float64) { *s = Status{Due: evidence.RoundSeconds(due)} }
 
 // Claim begins a worker's attempt at a time in Unix seconds. It is false if nothing is due or the lease is taken.
 func (s *Status) Claim(kind *Kind, holder string, now float64) bool {
-	if s.Due == 0 || s.Taken(now) {
+	if s.Due == 0 || s.Taken(kind.Lease.Seconds(), now) {
 		return false
 	}
 	s.Tried++

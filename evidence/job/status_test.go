@@ -29,11 +29,32 @@ func TestOneWorkerHasTheLease(t *testing.T) {
 	}
 }
 
+func TestALeaseOfAClockThatIsFarAheadIsFree(t *testing.T) {
+	for name, row := range map[string]struct {
+		until float64
+		taken bool
+	}{
+		"it has just ended":         {100, false},
+		"it runs":                   {100.5, true},
+		"it has just begun":         {110, true},
+		"the clocks differ a bit":   {120, true},
+		"the clocks differ by more": {120.5, false},
+		"by an hour":                {3710, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := job.Status{Due: row.until, Lease: job.Lease{Holder: "a", Until: row.until}}
+			if s.Claim(&kind, "b", 100) == row.taken {
+				t.Errorf("another worker has claimed it: %v", !row.taken)
+			}
+		})
+	}
+}
+
 func TestWorkIsTriedAfterPausesAndThenParked(t *testing.T) {
 	var s job.Status
 	s.Start(1)
 	for attempt, due := range []float64{104, 108} {
-		if !s.Claim(&kind, "a", 100) || !s.Fail(&kind, 90, 100, 0, 0.5, "refused") || s.Due != due || s.Taken(100) {
+		if !s.Claim(&kind, "a", 100) || !s.Fail(&kind, 90, 100, 0, 0.5, "refused") || s.Due != due || s.Taken(kind.Lease.Seconds(), 100) {
 			t.Errorf("attempt %d: %+v", attempt+1, s)
 		}
 		s.Due = 100
@@ -68,7 +89,7 @@ func TestPostponedAttemptDoesNotCount(t *testing.T) {
 	var s job.Status
 	s.Start(1)
 	s.Claim(&kind, "a", 1)
-	if s.Postpone(5, "the database is away"); s.Tried != 0 || s.Due != 5 || s.Taken(2) {
+	if s.Postpone(5, "the database is away"); s.Tried != 0 || s.Due != 5 || s.Taken(kind.Lease.Seconds(), 2) {
 		t.Errorf("postponed: %+v", s)
 	}
 	if s.Complete(); s != (job.Status{}) {

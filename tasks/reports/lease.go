@@ -48,7 +48,7 @@ func (p *Processor) acquireLease(ctx context.Context, environment string) (*leas
 		}
 		head := stored.Value
 		now := evidence.Seconds(p.clock())
-		if head.Lease.Taken(now) {
+		if head.Lease.Taken(job.Report.Lease.Seconds(), now) {
 			return nil, nil
 		}
 		next := head.Processed + 1

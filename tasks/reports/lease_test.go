@@ -54,6 +54,17 @@ func newLeaseScene(t *testing.T, wrap func(storage.Documents) storage.Documents)
 
 func unwrapped(docs storage.Documents) storage.Documents { return docs }
 
+// TestReportsAreProcessedAfterAWorkerWhoseClockWasAhead has a worker that was killed with the lease.
+func TestReportsAreProcessedAfterAWorkerWhoseClockWasAhead(t *testing.T) {
+	p, environment := newLeaseScene(t, unwrapped)
+	ahead := NewProcessor(p.store, deaf{}, func() time.Time { return time.Now().Add(time.Hour) }, p.log, func(string) {})
+	for _, worker := range []*Processor{ahead, p} {
+		if h, err := worker.acquireLease(t.Context(), environment); err != nil || h == nil {
+			t.Errorf("the lease is %v, %v", h, err)
+		}
+	}
+}
+
 // TestRenewalAfterTheReleaseTakesNoLease renews a lease that was just released, like a renewal that had to wait for the
 // release.
 func TestRenewalAfterTheReleaseTakesNoLease(t *testing.T) {
