@@ -58,6 +58,9 @@ func (s *Sequencer) open(ctx context.Context, log *logs.Log) (*opened, error) {
 func (o *opened) since(now float64) float64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if now < o.searchedAt { // the clock was set back, and so are the times of new leaves
+		o.lastIndexedAt = 0
+	}
 	if now < o.searchedAt || now >= o.searchedAt+searchInterval {
 		return 0
 	}

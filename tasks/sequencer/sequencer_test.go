@@ -368,6 +368,18 @@ func TestALeafOfTheFutureDelaysNoOthers(t *testing.T) {
 	f.check("acme", 2)
 }
 
+func TestLeavesGetIndexesAtOnceAfterTheClockWasSetBack(t *testing.T) {
+	f := newFixture(t)
+	f.clock = evidencetest.NewClock(time.Unix(1_800_000_000, 0))
+	process := f.process(f.docs, f.objs)
+	for size, step := range []time.Duration{0, -time.Hour, 2 * time.Second, 2 * time.Second} {
+		f.clock.Advance(step)
+		f.add("acme", 1)
+		must(t, process.Sequence(t.Context(), "acme"))
+		f.check("acme", size+1)
+	}
+}
+
 func TestLeavesGetIndexesInTheOrderOfTheirTimes(t *testing.T) {
 	f := newFixture(t)
 	f.add("acme", 300)
