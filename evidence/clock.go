@@ -43,13 +43,13 @@ var timeForms = []string{
 	"2006-01-02T15:04Z0700", "2006-01-02T15:04:05Z0700",
 }
 
-// ParseTime reads a time in ISO 8601, in UTC unless it names a zone. A blank may separate day and time.
+// ParseTime reads an ISO 8601 time that ISOTime can write, in UTC without a zone. A blank may separate day and time.
 func ParseTime(text string) (time.Time, bool) {
 	if day, clock, ok := strings.Cut(text, " "); ok && len(day) == len(time.DateOnly) {
 		text = day + "T" + clock
 	}
 	for _, form := range timeForms {
-		if read, err := time.Parse(form, text); err == nil {
+		if read, err := time.Parse(form, text); err == nil && read.UTC().Year() >= 0 && read.UTC().Year() <= 9999 {
 			return read, true
 		}
 	}

@@ -33,6 +33,19 @@ func TestTimesAreReadInTheFormsOfISO8601(t *testing.T) {
 	}
 }
 
+func TestTimesThatNoCalendarHasAreNotRead(t *testing.T) {
+	for _, text := range []string{
+		"", "now", "1795274782", "2026-02-29", "2026-03-31T24:00", "2026-03-31T23:59:60", "2026-03-31T12:00+25:00", "10000-01-01",
+		"9999-12-31T23:59:59-00:01", "0000-01-01T00:00+00:01", // in UTC in the years 10000 and -1
+	} {
+		t.Run(text, func(t *testing.T) {
+			if got, ok := evidence.ParseTime(text); ok {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
 func TestSecondsAreRoundedToMicroseconds(t *testing.T) {
 	for seconds, want := range map[float64]float64{
 		0: 0, 1.5: 1.5, -1.5: -1.5, 0.028921842575073242: 0.028922, -0.0000004: 0, 0.0000005: 0.000001,
