@@ -83,7 +83,7 @@ type goPackage struct {
 // described reports whether the table of packages must have a row for a package: commands of scripts/ and test helpers
 // have none.
 func described(name string) bool {
-	return !strings.HasPrefix(name, "scripts/") && !strings.HasSuffix(name, "test")
+	return !strings.HasPrefix(name, "scripts/") && !strings.Contains(name+"/", "test/")
 }
 
 // packagesOf reads the packages of the module, by path.

@@ -12,6 +12,9 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"attestry/api/apitest"
+	"attestry/api/apitest/openapi"
+	"attestry/api/apitest/peers"
 	"attestry/api/examples"
 	"attestry/evidence"
 	"attestry/evidence/identity"
@@ -83,73 +86,61 @@ type matrixCaller struct {
 }
 
 // matrixCallers returns all callers, those with the fewest rights first.
-func (s *service) matrixCallers() []matrixCaller {
-	s.t.Helper()
+func matrixCallers(s *apitest.Service) []matrixCaller {
+	s.T.Helper()
 	tenants := s.Process.Store.Tenancy
-	ctx := s.t.Context()
-	s.must(tenants.CreateUser(ctx, "leaver", "", identity.Operator()))
-	s.must(tenants.CreateUser(ctx, "guest", "", identity.Operator()))
-	if _, err := tenants.SetMember(ctx, s.org, "leaver", evidence.Admin, identity.Operator()); err != nil {
-		s.t.Fatal(err)
+	ctx := s.T.Context()
+	s.Must(tenants.CreateUser(ctx, "leaver", "", identity.Operator()))
+	s.Must(tenants.CreateUser(ctx, "guest", "", identity.Operator()))
+	if _, err := tenants.SetMember(ctx, s.Org, "leaver", evidence.Admin, identity.Operator()); err != nil {
+		s.T.Fatal(err)
 	}
 	owner, err := tenants.UserKeys(ctx, "leaver")
-	s.must(err)
+	s.Must(err)
 	_, ofLeaver, err := tenants.IssueKey(ctx, owner, identity.Operator(), tenancy.NewKey{Description: "left"})
-	s.must(err)
+	s.Must(err)
 	revoked, revokedSecret, err := tenants.IssueKey(ctx, owner, identity.Operator(), tenancy.NewKey{Description: "revoked"})
-	s.must(err)
-	s.must(tenants.RevokeKey(ctx, owner, identity.Operator(), revoked.ID))
-	s.must(tenants.RemoveUser(ctx, "leaver", identity.Operator()))
+	s.Must(err)
+	s.Must(tenants.RevokeKey(ctx, owner, identity.Operator(), revoked.ID))
+	s.Must(tenants.RemoveUser(ctx, "leaver", identity.Operator()))
 	callers := []matrixCaller{
 		{name: "no key"},
 		{name: "malformed", key: "Basic Basic"},
 		{name: "unknown key", key: evidence.NewAPIKey().Reveal()},
-		{name: "expired key", key: expiredKey},
+		{name: "expired key", key: apitest.ExpiredKey},
 		{name: "revoked key", key: revokedSecret.Reveal()},
 		{name: "removed user", key: ofLeaver.Reveal()},
-		{name: "stranger", key: strangerKey, valid: true, user: true},
-		{name: "account elsewhere", key: s.accountKey(s.public, "robot", evidence.Admin), valid: true},
-		{name: "stranger, public", key: strangerKey, valid: true, user: true, role: evidence.Reader, public: true},
+		{name: "stranger", key: apitest.StrangerKey, valid: true, user: true},
+		{name: "account elsewhere", key: s.AccountKey(s.Public, "robot", evidence.Admin), valid: true},
+		{name: "stranger, public", key: apitest.StrangerKey, valid: true, user: true, role: evidence.Reader, public: true},
 	}
-	forge := newIssuer(s.t)
+	forge := peers.NewIssuer(s.T)
 	callers = append(callers,
-		matrixCaller{name: "expired token", key: forge.token(s.t, map[string]any{"exp": 1})},
-		matrixCaller{name: "token without a role", key: forge.token(s.t, nil)},
-		matrixCaller{name: "token for another audience", key: forge.token(s.t, map[string]any{"aud": "elsewhere", "role": "admin"})},
-		matrixCaller{name: "key in the form of a token", key: s.declareToken("member", forge), valid: true, user: true, role: evidence.Member},
-		matrixCaller{name: "token of a stranger", key: newIssuer(s.t).token(s.t, map[string]any{"role": "admin"})})
-	for i, key := range []string{readerKey, snapshotterKey, memberKey, adminKey} {
+		matrixCaller{name: "expired token", key: forge.Token(s.T, map[string]any{"exp": 1})},
+		matrixCaller{name: "token without a role", key: forge.Token(s.T, nil)},
+		matrixCaller{name: "token for another audience", key: forge.Token(s.T, map[string]any{"aud": "elsewhere", "role": "admin"})},
+		matrixCaller{name: "key in the form of a token", key: declareToken(s, "member", forge), valid: true, user: true, role: evidence.Member},
+		matrixCaller{name: "token of a stranger", key: peers.NewIssuer(s.T).Token(s.T, map[string]any{"role": "admin"})})
+	for i, key := range []string{apitest.ReaderKey, apitest.SnapshotterKey, apitest.MemberKey, apitest.AdminKey} {
 		role := evidence.Reader + evidence.Role(i)
-		s.trust(role.String(), forge, `claims.role == "`+role.String()+`"`, role.String())
+		peers.Trust(s, role.String(), forge, `claims.role == "`+role.String()+`"`, role.String())
 		callers = append(callers,
-			matrixCaller{name: "token, " + role.String(), key: forge.token(s.t, map[string]any{"role": role.String()}), valid: true, role: role, token: true},
-			matrixCaller{name: "account, " + role.String(), key: s.accountKey(s.org, "robot-"+role.String(), role), valid: true, role: role},
+			matrixCaller{name: "token, " + role.String(), key: forge.Token(s.T, map[string]any{"role": role.String()}), valid: true, role: role, token: true},
+			matrixCaller{name: "account, " + role.String(), key: s.AccountKey(s.Org, "robot-"+role.String(), role), valid: true, role: role},
 			matrixCaller{name: role.String(), key: key, valid: true, user: true, role: role})
 	}
 	return callers
 }
 
 // declareToken makes a token of an issuer a key of a user, and returns the token.
-func (s *service) declareToken(user string, from *issuer) string {
-	s.t.Helper()
-	token := from.token(s.t, map[string]any{"role": "admin"})
-	_, err := s.Process.Store.Tenancy.ApplyBootstrap(s.t.Context(), identity.Bootstrap{Users: []identity.DeclaredUser{{
+func declareToken(s *apitest.Service, user string, from *peers.Issuer) string {
+	s.T.Helper()
+	token := from.Token(s.T, map[string]any{"role": "admin"})
+	_, err := s.Process.Store.Tenancy.ApplyBootstrap(s.T.Context(), identity.Bootstrap{Users: []identity.DeclaredUser{{
 		Name: user, Keys: []identity.DeclaredKey{{Secret: evidence.Secret(token), Description: "older"}},
 	}}})
-	s.must(err)
+	s.Must(err)
 	return token
-}
-
-// accountKey creates a service account and returns a key of it.
-func (s *service) accountKey(org, name string, privilege evidence.Role) string {
-	s.t.Helper()
-	tenants := s.Process.Store.Tenancy
-	account, err := tenants.CreateServiceAccount(s.t.Context(), org, identity.Operator(), identity.ServiceAccount{Name: name, Privilege: privilege})
-	s.must(err)
-	owner := identity.KeyOwner{ID: account.ID, Name: name, OrgID: account.OrgID, OrgName: org, ServiceAccount: true}
-	_, secret, err := tenants.IssueKey(s.t.Context(), owner, identity.Operator(), tenancy.NewKey{Description: "of a test"})
-	s.must(err)
-	return secret.Reveal()
 }
 
 // want returns the status that the table gives a caller, or 0 for any other than 401 and 403.
@@ -169,14 +160,14 @@ func (c matrixCaller) want(method, path string) int {
 
 // callExample sends the example of an operation as a caller. If it is about a service account, the caller first creates
 // one of its own, if its role allows that.
-func (p *examplePlayer) callExample(caller matrixCaller, example examples.Example) answer {
-	p.t.Helper()
+func (p *examplePlayer) callExample(caller matrixCaller, example examples.Example) apitest.Answer {
+	p.T.Helper()
 	example.Parameters = maps.Clone(example.Parameters)
-	quoted := func(text string) json.RawMessage { return json.RawMessage(quoteJSON(text)) }
+	quoted := func(text string) json.RawMessage { return json.RawMessage(apitest.QuoteJSON(text)) }
 	if _, ok := example.Parameters["org"]; ok {
-		org := p.org
+		org := p.Org
 		if caller.public {
-			org = p.public
+			org = p.Public
 		}
 		example.Parameters["org"] = quoted(org)
 	}
@@ -187,16 +178,16 @@ func (p *examplePlayer) callExample(caller matrixCaller, example examples.Exampl
 		example.Request = json.RawMessage(`{"name":"nobody","privilege":"reader"}`) // the least privilege
 	}
 	method, path := p.addressOf(example)
-	if strings.Contains(path, "/service-accounts/"+p.org+"/") {
+	if strings.Contains(path, "/service-accounts/"+p.Org+"/") {
 		own := "of-" + strings.ReplaceAll(caller.name, ", ", "-")
 		path = strings.Replace(path, "/ci", "/"+own, 1)
 		if caller.role.Allows(evidence.Snapshotter) {
-			p.do(http.MethodPost, "/api/v2/service-accounts/"+p.org, caller.key, []byte(`{"name":"`+own+`"}`))
+			p.Do(http.MethodPost, "/api/v2/service-accounts/"+p.Org, caller.key, []byte(`{"name":"`+own+`"}`))
 		}
 	}
 	if withoutKey(strings.TrimPrefix(path, "/api/v2")) {
 		kind, _, _ := strings.Cut(strings.TrimPrefix(path, "/api/v2/webhooks/"), "/")
-		return p.do(method, "/api/v2/webhooks/"+kind+"/"+p.hookUID(kind).Reveal(), caller.key, example.Request)
+		return p.Do(method, "/api/v2/webhooks/"+kind+"/"+p.HookUID(kind).Reveal(), caller.key, example.Request)
 	}
 	return p.request(method, path, caller.key, example.Request)
 }
@@ -205,11 +196,11 @@ func (p *examplePlayer) callExample(caller matrixCaller, example examples.Exampl
 // docs/semantics.md 2.2. With -v it prints them.
 func TestAuthorizationMatrix(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{settings: []string{"ATTESTRY_FAILED_KEY_LIMIT=0"}})
+	s := apitest.Start(t, apitest.Options{Settings: []string{"ATTESTRY_FAILED_KEY_LIMIT=0"}})
 	written, err := examples.All()
-	s.must(err)
-	player := &examplePlayer{service: s}
-	callers := s.matrixCallers()
+	s.Must(err)
+	player := &examplePlayer{Service: s}
+	callers := matrixCallers(s)
 	var printed strings.Builder
 	table := tabwriter.NewWriter(&printed, 0, 0, 2, ' ', 0)
 	names := []string{"operation", "least role"}
@@ -217,12 +208,12 @@ func TestAuthorizationMatrix(t *testing.T) {
 		names = append(names, caller.name)
 	}
 	fmt.Fprintln(table, strings.Join(names, "\t"))
-	operations := slices.SortedFunc(slices.Values(s.api.operations), func(a, b operation) int {
-		return cmp.Or(cmp.Compare(a.path, b.path), cmp.Compare(a.method, b.method))
+	operations := slices.SortedFunc(slices.Values(s.API.Operations), func(a, b openapi.Operation) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Method, b.Method))
 	})
 	for _, operation := range operations {
-		id := operation.content["operationId"].(string)
-		if documented := operation.content["security"]; documented == nil && !withoutKey(operation.path) && !openToAll(operation.path) {
+		id := operation.Content["operationId"].(string)
+		if documented := operation.Content["security"]; documented == nil && !withoutKey(operation.Path) && !openToAll(operation.Path) {
 			t.Errorf("%s needs no key", id)
 		}
 		example, ok := written[id]
@@ -230,19 +221,19 @@ func TestAuthorizationMatrix(t *testing.T) {
 			t.Errorf("%s has no example", id)
 			continue
 		}
-		row := []string{id, leastRole(operation.method, operation.path).String()}
+		row := []string{id, leastRole(operation.Method, operation.Path).String()}
 		for _, caller := range callers {
 			got := player.callExample(caller, example)
-			row = append(row, fmt.Sprint(got.status))
-			refused := got.status == http.StatusUnauthorized || got.status == http.StatusForbidden
-			if want := caller.want(operation.method, operation.path); want != got.status && (want != 0 || refused) {
-				t.Errorf("%s (%s %s) as %s: status %d, want %s: %s", id, operation.method, operation.path, caller.name, got.status,
-					cmp.Or(map[int]string{0: "neither 401 nor 403"}[want], fmt.Sprint(want)), got.body)
+			row = append(row, fmt.Sprint(got.Status))
+			refused := got.Status == http.StatusUnauthorized || got.Status == http.StatusForbidden
+			if want := caller.want(operation.Method, operation.Path); want != got.Status && (want != 0 || refused) {
+				t.Errorf("%s (%s %s) as %s: status %d, want %s: %s", id, operation.Method, operation.Path, caller.name, got.Status,
+					cmp.Or(map[int]string{0: "neither 401 nor 403"}[want], fmt.Sprint(want)), got.Body)
 			}
 		}
 		fmt.Fprintln(table, strings.Join(row, "\t"))
 	}
-	s.must(table.Flush())
+	s.Must(table.Flush())
 	t.Log("the statuses that callers get:\n" + printed.String())
 	if len(operations) < 130 {
 		t.Errorf("the document has %d operations", len(operations))
@@ -253,20 +244,20 @@ func TestAuthorizationMatrix(t *testing.T) {
 // organization. For existing and for unknown names, answers differ only in the address and take as many commands.
 func TestAuthorizationHidesOtherOrganizations(t *testing.T) {
 	t.Parallel()
-	s, counting := startCounting(t, options{withoutWorker: true, reportWait: time.Millisecond, stoppedAt: noonOf30March})
+	s, counting := apitest.StartCounting(t, apitest.Options{WithoutWorker: true, ReportWait: time.Millisecond, StoppedAt: apitest.NoonOf30March})
 	written, err := examples.All()
-	s.must(err)
-	player := &examplePlayer{service: s}
+	s.Must(err)
+	player := &examplePlayer{Service: s}
 	for _, operation := range []string{"create_flow_with_template", "create_trail", "create_artifact", "create_env", "post_control", "put_policy", "create_service_account", "put_identity_provider"} {
-		if got := player.callExample(matrixCaller{key: adminKey, role: evidence.Admin}, written[operation]); got.status != http.StatusCreated {
-			t.Fatalf("%s: status %d: %s", operation, got.status, got.body)
+		if got := player.callExample(matrixCaller{key: apitest.AdminKey, role: evidence.Admin}, written[operation]); got.Status != http.StatusCreated {
+			t.Fatalf("%s: status %d: %s", operation, got.Status, got.Body)
 		}
 	}
-	callers := map[string]string{"stranger": strangerKey, "account elsewhere": s.accountKey(s.public, "robot", evidence.Admin)}
+	callers := map[string]string{"stranger": apitest.StrangerKey, "account elsewhere": s.AccountKey(s.Public, "robot", evidence.Admin)}
 	for caller, key := range callers {
-		s.do(http.MethodGet, "/api/v2/user/default-org", key, nil) // caches the key
-		for _, operation := range s.api.operations {
-			id := operation.content["operationId"].(string)
+		s.Do(http.MethodGet, "/api/v2/user/default-org", key, nil) // caches the key
+		for _, operation := range s.API.Operations {
+			id := operation.Content["operationId"].(string)
 			example := written[id]
 			if example.Parameters["org"] == nil {
 				continue
@@ -277,7 +268,7 @@ func TestAuthorizationHidesOtherOrganizations(t *testing.T) {
 				"existing": func(map[string]json.RawMessage) {},
 				"unknown": func(parameters map[string]json.RawMessage) {
 					for parameter := range parameters {
-						if strings.Contains(operation.path, "{"+parameter+"}") && parameter != "org" {
+						if strings.Contains(operation.Path, "{"+parameter+"}") && parameter != "org" {
 							parameters[parameter] = json.RawMessage(`"nothing"`)
 						}
 					}
@@ -288,10 +279,10 @@ func TestAuthorizationHidesOtherOrganizations(t *testing.T) {
 				changed.Parameters = maps.Clone(example.Parameters)
 				change(changed.Parameters)
 				method, path := player.addressOf(changed)
-				var got answer
-				commands[name] = fewestCommands(counting, func() { got = player.request(method, path, key, changed.Request) })
+				var got apitest.Answer
+				commands[name] = apitest.FewestCommands(counting, func() { got = player.request(method, path, key, changed.Request) })
 				address, _, _ := strings.Cut(path, "?")
-				bodies[name] = fmt.Sprint(got.status, " ", strings.ReplaceAll(string(got.body), address, "<address>"))
+				bodies[name] = fmt.Sprint(got.Status, " ", strings.ReplaceAll(string(got.Body), address, "<address>"))
 			}
 			if distinct := slices.Compact(slices.Sorted(maps.Values(bodies))); !slices.Equal(distinct, []string{`403 {"message":"Access denied to <address>"}`}) {
 				t.Errorf("%s as %s is answered %q", id, caller, bodies)

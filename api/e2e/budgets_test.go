@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"attestry/api/apitest"
 	"attestry/evidence"
 )
 
@@ -29,55 +30,40 @@ func liveHeap() int64 {
 	return int64(sample[0].Value.Uint64())
 }
 
-// metric returns the value of a gauge or counter without labels.
-func (s *service) metric(name string) float64 {
-	s.t.Helper()
-	families, err := s.Process.Metrics.Gather()
-	s.must(err)
-	for _, family := range families {
-		if family.GetName() == name {
-			metric := family.GetMetric()[0]
-			return metric.GetGauge().GetValue() + metric.GetCounter().GetValue()
-		}
-	}
-	s.t.Fatalf("there is no metric %s", name)
-	return 0
-}
-
 // attestLarge sends attestations of a name with the numbers [from, to), each with size bytes of data.
-func (s *service) attestLarge(flow, trail, name string, from, to, size int) {
-	s.t.Helper()
+func attestLarge(s *apitest.Service, flow, trail, name string, from, to, size int) {
+	s.T.Helper()
 	for i := from; i < to; i++ {
-		s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.org+"/"+flow+"/trail/"+trail+"/generic",
+		s.WantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.Org+"/"+flow+"/trail/"+trail+"/generic",
 			fmt.Sprintf(`{"attestation_name":%q,"is_compliant":true,"git_commit_info":{"sha1":"%040d"},"user_data":{"n":%d,"data":%q}}`,
 				name, i%3, i, strings.Repeat("x", size)))
 	}
 }
 
 func TestLargeAttestationsAreListedInLittleMemory(t *testing.T) {
-	s := start(t, options{withoutWorker: true, memoryBudget: 64})
+	s := apitest.Start(t, apitest.Options{WithoutWorker: true, MemoryBudget: 64})
 	const times = 36
-	slow := scaled(times/2, times)
-	s.attestLarge("flow", "trail", "scan", 0, slow, 1_000_000)
-	t.Run("heap stays small while a long answer is read slowly", func(t *testing.T) { s.in(t).testSlowReader(int64(slow)) })
-	s.attestLarge("flow", "trail", "scan", slow, times, 1_000_000)
-	t.Run("pages of large attestations have fewer than 100", func(t *testing.T) { s.in(t).testPageEnds(times) })
+	slow := apitest.Scaled(times/2, times)
+	attestLarge(s, "flow", "trail", "scan", 0, slow, 1_000_000)
+	t.Run("heap stays small while a long answer is read slowly", func(t *testing.T) { testSlowReader(s.In(t), int64(slow)) })
+	attestLarge(s, "flow", "trail", "scan", slow, times, 1_000_000)
+	t.Run("pages of large attestations have fewer than 100", func(t *testing.T) { testPageEnds(s.In(t), times) })
 }
 
-func (s *service) testSlowReader(times int64) {
-	t := s.t
+func testSlowReader(s *apitest.Service, times int64) {
+	t := s.T
 	for _, path := range []string{
-		"/attestations/" + s.org + "/flow/trail/trail/scan",
-		"/attestations/" + s.org + "/list_attestations_for_criteria?commit_list=" + fmt.Sprintf("%040d&commit_list=%040d&commit_list=%040d", 0, 1, 2),
+		"/attestations/" + s.Org + "/flow/trail/trail/scan",
+		"/attestations/" + s.Org + "/list_attestations_for_criteria?commit_list=" + fmt.Sprintf("%040d&commit_list=%040d&commit_list=%040d", 0, 1, 2),
 	} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/api/v2"+path, nil)
-		s.must(err)
-		request.Header.Set("Authorization", "Bearer "+readerKey)
+		s.Must(err)
+		request.Header.Set("Authorization", "Bearer "+apitest.ReaderKey)
 		// Compressed, the whole answer is so short that it would be sent before the client reads.
 		request.Header.Set("Accept-Encoding", "identity")
 		before := liveHeap()
 		response, err := http.DefaultClient.Do(request)
-		s.must(err)
+		s.Must(err)
 		received, most := int64(0), int64(0)
 		for err == nil {
 			var n int64
@@ -95,11 +81,11 @@ func (s *service) testSlowReader(times int64) {
 			t.Errorf("%s: %d MiB of heap", path, most>>20)
 		}
 	}
-	eventually(t, "the memory is released", func() bool { return s.metric("attestry_memory_reserved_bytes") == 0 })
+	apitest.Eventually(t, "the memory is released", func() bool { return s.Metric("attestry_memory_reserved_bytes") == 0 })
 }
 
-func (s *service) testPageEnds(times int) {
-	t := s.t
+func testPageEnds(s *apitest.Service, times int) {
+	t := s.T
 	type page struct {
 		Data []struct {
 			UserData struct{ N int } `json:"user_data"`
@@ -108,11 +94,11 @@ func (s *service) testPageEnds(times int) {
 		Pagination struct{ Total, Page int }
 	}
 	var sizes []int
-	next, number := "/api/v2/attestations/"+s.org+"?per_page=100", times-1
+	next, number := "/api/v2/attestations/"+s.Org+"?per_page=100", times-1
 	for next != "" {
 		var read page
-		got := s.do(http.MethodGet, next, readerKey, nil)
-		got.decode(t, &read)
+		got := s.Do(http.MethodGet, next, apitest.ReaderKey, nil)
+		got.Decode(t, &read)
 		sizes = append(sizes, len(read.Data))
 		for _, attestation := range read.Data {
 			if attestation.UserData.N != number {
@@ -131,13 +117,13 @@ func (s *service) testPageEnds(times int) {
 }
 
 // readPages returns the items of all pages of a list. list is the member with the items, "" if the answer is an array.
-func (s *service) readPages(path, list string, size int) []any {
-	s.t.Helper()
+func readPages(s *apitest.Service, path, list string, size int) []any {
+	s.T.Helper()
 	var all []any
 	for number := 1; ; number++ {
-		value := s.read(fmt.Sprintf("%s%sper_page=%d&page=%d", path, map[bool]string{true: "&", false: "?"}[strings.Contains(path, "?")], size, number))
+		value := s.Read(fmt.Sprintf("%s%sper_page=%d&page=%d", path, map[bool]string{true: "&", false: "?"}[strings.Contains(path, "?")], size, number))
 		if list != "" {
-			value = lookup(s.t, value, list)
+			value = apitest.Lookup(s.T, value, list)
 		}
 		page := value.([]any)
 		all = append(all, page...)
@@ -150,26 +136,26 @@ func (s *service) readPages(path, list string, size int) []any {
 // TestListsOfManyBatchesAreComplete compares lists that are read in several batches with their pages.
 func TestListsOfManyBatchesAreComplete(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{withoutWorker: true, reportWait: time.Millisecond, memoryBudget: 16}) // batches of 256 KiB
+	s := apitest.Start(t, apitest.Options{WithoutWorker: true, ReportWait: time.Millisecond, MemoryBudget: 16}) // batches of 256 KiB
 	heavy := strings.Repeat("x", 40_000)
-	s.createFlow("flow", yamlFile("version: 1"))
+	s.CreateFlow("flow", apitest.YAMLFile("version: 1"))
 	for i := range 30 {
 		trail := fmt.Sprintf("t%02d", i)
 		if i%3 == 0 {
-			s.createFlow(fmt.Sprintf("flow-%02d", i), yamlFile("version: 1\n#"+strings.Repeat(fmt.Sprint(i%10), 60_000)))
+			s.CreateFlow(fmt.Sprintf("flow-%02d", i), apitest.YAMLFile("version: 1\n#"+strings.Repeat(fmt.Sprint(i%10), 60_000)))
 		}
-		s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/flow", `{"name":"`+trail+`","user_data":{"heavy":"`+heavy+`"}}`)
-		s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/flow",
-			[]byte(strings.Replace(string(artifactReport("t00", fmt.Sprintf("app%d", i%4), padHex(fmt.Sprintf("abc%02d", i), 64), pipelineCommit)),
+		s.WantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.Org+"/flow", `{"name":"`+trail+`","user_data":{"heavy":"`+heavy+`"}}`)
+		s.Want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.Org+"/flow",
+			[]byte(strings.Replace(string(apitest.ArtifactReport("t00", fmt.Sprintf("app%d", i%4), apitest.PadHex(fmt.Sprintf("abc%02d", i), 64), apitest.PipelineCommit)),
 				`{"fingerprint"`, `{"user_data":{"heavy":"`+heavy+`"},"fingerprint"`, 1)))
 	}
-	s.attestLarge("flow", "t00", "scan", 0, 30, 40_000)
+	attestLarge(s, "flow", "t00", "scan", 0, 30, 40_000)
 	for i := range 30 {
-		s.createEnvironment(fmt.Sprintf("env-%02d", i), evidence.Server)
-		s.want(http.StatusCreated, http.MethodPut, "/allowlists/"+s.org+fmt.Sprintf("/env-%02d", i),
-			[]byte(`{"artifact_name":"a","artifact_fingerprint":"`+padHex("a", 64)+`","description":"`+heavy+`"}`))
+		s.CreateEnvironment(fmt.Sprintf("env-%02d", i), evidence.Server)
+		s.Want(http.StatusCreated, http.MethodPut, "/allowlists/"+s.Org+fmt.Sprintf("/env-%02d", i),
+			[]byte(`{"artifact_name":"a","artifact_fingerprint":"`+apitest.PadHex("a", 64)+`","description":"`+heavy+`"}`))
 	}
-	data := func(value any) []any { return lookup(t, value, "data").([]any) }
+	data := func(value any) []any { return apitest.Lookup(t, value, "data").([]any) }
 	array := func(value any) []any { return value.([]any) }
 	for name, row := range map[string]struct {
 		whole string
@@ -177,30 +163,30 @@ func TestListsOfManyBatchesAreComplete(t *testing.T) {
 		pages []any
 		count int
 	}{
-		"trails of the organization":       {"/trails/" + s.org + "?per_page=100", data, s.readPages("/trails/"+s.org, "data", 7), 30},
-		"trails of a flow":                 {"/trails/" + s.org + "/flow", array, s.readPages("/trails/"+s.org+"/flow", "data", 7), 30},
-		"artifacts":                        {"/artifacts/" + s.org + "?per_page=1000", array, s.readPages("/artifacts/"+s.org, "", 7), 30},
-		"artifacts of a flow":              {"/artifacts/" + s.org + "/flow?per_page=1000", array, s.readPages("/artifacts/"+s.org+"/flow", "", 7), 30},
-		"attestations of a flow":           {"/attestations/" + s.org + "/flow?per_page=100", data, s.readPages("/attestations/"+s.org+"/flow", "data", 7), 30},
-		"attestations of the organization": {"/attestations/" + s.org + "?per_page=100", data, s.readPages("/attestations/"+s.org+"/flow", "data", 7), 30},
-		"attestations of a name":           {"/attestations/" + s.org + "/flow/trail/t00/scan", array, s.readPages("/attestations/"+s.org+"/flow", "data", 7), 30},
-		"flows":                            {"/flows/" + s.org, array, s.readPages("/flows/"+s.org, "data", 7), 11},
+		"trails of the organization":       {"/trails/" + s.Org + "?per_page=100", data, readPages(s, "/trails/"+s.Org, "data", 7), 30},
+		"trails of a flow":                 {"/trails/" + s.Org + "/flow", array, readPages(s, "/trails/"+s.Org+"/flow", "data", 7), 30},
+		"artifacts":                        {"/artifacts/" + s.Org + "?per_page=1000", array, readPages(s, "/artifacts/"+s.Org, "", 7), 30},
+		"artifacts of a flow":              {"/artifacts/" + s.Org + "/flow?per_page=1000", array, readPages(s, "/artifacts/"+s.Org+"/flow", "", 7), 30},
+		"attestations of a flow":           {"/attestations/" + s.Org + "/flow?per_page=100", data, readPages(s, "/attestations/"+s.Org+"/flow", "data", 7), 30},
+		"attestations of the organization": {"/attestations/" + s.Org + "?per_page=100", data, readPages(s, "/attestations/"+s.Org+"/flow", "data", 7), 30},
+		"attestations of a name":           {"/attestations/" + s.Org + "/flow/trail/t00/scan", array, readPages(s, "/attestations/"+s.Org+"/flow", "data", 7), 30},
+		"flows":                            {"/flows/" + s.Org, array, readPages(s, "/flows/"+s.Org, "data", 7), 11},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := s.in(t)
-			whole := row.list(s.read(row.whole))
+			s := s.In(t)
+			whole := row.list(s.Read(row.whole))
 			if len(whole) != row.count || !reflect.DeepEqual(whole, row.pages) {
 				t.Errorf("%d, in pages %d, want %d", len(whole), len(row.pages), row.count)
 			}
 		})
 	}
-	byCommit := s.read("/attestations/" + s.org + "/list_attestations_for_criteria?commit_list=" + fmt.Sprintf("%040d&commit_list=%040d&commit_list=%040d", 0, 2, 7)).(map[string]any)
-	all := s.readPages("/attestations/"+s.org+"/flow", "data", 100)
+	byCommit := s.Read("/attestations/" + s.Org + "/list_attestations_for_criteria?commit_list=" + fmt.Sprintf("%040d&commit_list=%040d&commit_list=%040d", 0, 2, 7)).(map[string]any)
+	all := readPages(s, "/attestations/"+s.Org+"/flow", "data", 100)
 	for i := range 3 {
 		commit := fmt.Sprintf("%040d", i)
 		var want []any
 		for _, attestation := range all {
-			if lookup(t, attestation, "git_commit_info", "sha1") == commit {
+			if apitest.Lookup(t, attestation, "git_commit_info", "sha1") == commit {
 				want = append(want, attestation)
 			}
 		}
@@ -214,10 +200,10 @@ func TestListsOfManyBatchesAreComplete(t *testing.T) {
 	if none, ok := byCommit[fmt.Sprintf("%040d", 7)].([]any); !ok || len(none) != 0 || len(byCommit) != 3 {
 		t.Errorf("commits are %d; without attestations: %v", len(byCommit), none)
 	}
-	allowed := array(s.read("/allowlists/" + s.org))
+	allowed := array(s.Read("/allowlists/" + s.Org))
 	for i, one := range allowed {
-		if want := fmt.Sprintf("env-%02d", 29-i); lookup(t, one, "environment_name") != want {
-			t.Errorf("allowance %d is of %v, want %s", i, lookup(t, one, "environment_name"), want)
+		if want := fmt.Sprintf("env-%02d", 29-i); apitest.Lookup(t, one, "environment_name") != want {
+			t.Errorf("allowance %d is of %v, want %s", i, apitest.Lookup(t, one, "environment_name"), want)
 		}
 	}
 	if len(allowed) != 30 {
@@ -227,27 +213,27 @@ func TestListsOfManyBatchesAreComplete(t *testing.T) {
 
 func TestListsLeaveOutLongTemplatesAndSchemas(t *testing.T) {
 	t.Parallel()
-	s := share(t)
+	s := apitest.Share(t)
 	comment := func(size int) string { return "version: 1\n#" + strings.Repeat("x", size) }
-	s.createFlow("short", yamlFile(comment(60_000)))
-	s.createFlow("long", yamlFile(comment(70_000)))
-	list := s.listFlows("")
+	s.CreateFlow("short", apitest.YAMLFile(comment(60_000)))
+	s.CreateFlow("long", apitest.YAMLFile(comment(70_000)))
+	list := s.ListFlows("")
 	if len(list) != 2 || list[0].Name != "long" || list[0].Template != "" || list[1].Template != comment(60_000) {
 		t.Errorf("got %d flows", len(list))
 	}
-	if list := s.read("/flows/" + s.org).([]any); lookup(t, list[0], "template") != nil {
+	if list := s.Read("/flows/" + s.Org).([]any); apitest.Lookup(t, list[0], "template") != nil {
 		t.Error("a template that is left out is not null")
 	}
-	if flow := s.getFlow("long"); flow.Template != comment(70_000) {
+	if flow := s.GetFlow("long"); flow.Template != comment(70_000) {
 		t.Error("a flow by itself lacks its template")
 	}
 	schema := func(size int) string { return `{"type":"object","description":"` + strings.Repeat("x", size) + `"}` }
-	s.createAttestationType(`{"name":"scan"}`, schemaFile(schema(100)))
-	s.createAttestationType(`{"name":"scan"}`, schemaFile(schema(100_000)))
-	s.createAttestationType(`{"name":"scan"}`, schemaFile(schema(200)))
-	var types []attestationTypeBody
-	s.want(http.StatusOK, http.MethodGet, s.typesPath(), nil).decode(t, &types)
-	whole := s.getAttestationType("scan")
+	s.CreateAttestationType(`{"name":"scan"}`, apitest.SchemaFile(schema(100)))
+	s.CreateAttestationType(`{"name":"scan"}`, apitest.SchemaFile(schema(100_000)))
+	s.CreateAttestationType(`{"name":"scan"}`, apitest.SchemaFile(schema(200)))
+	var types []apitest.AttestationTypeBody
+	s.Want(http.StatusOK, http.MethodGet, s.TypesPath(), nil).Decode(t, &types)
+	whole := s.GetAttestationType("scan")
 	if len(types) != 1 || len(types[0].Versions) != 3 || len(whole.Versions) != 3 {
 		t.Fatalf("%d types, %d versions", len(types), len(whole.Versions))
 	}
@@ -281,9 +267,9 @@ func largeReport(size int) []byte {
 }
 
 // sendReport sends spaces and then a report, as a snapshotter. It may be called from any goroutine.
-func (s *service) sendReport(environment string, spaces int, report []byte) (status int, retryAfter string, err error) {
-	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodPut,
-		s.URL+"/api/v2/environments/"+s.org+"/"+environment+"/report/K8S", nil)
+func sendReport(s *apitest.Service, environment string, spaces int, report []byte) (status int, retryAfter string, err error) {
+	request, err := http.NewRequestWithContext(s.T.Context(), http.MethodPut,
+		s.URL+"/api/v2/environments/"+s.Org+"/"+environment+"/report/K8S", nil)
 	if err != nil {
 		return 0, "", err
 	}
@@ -295,7 +281,7 @@ func (s *service) sendReport(environment string, spaces int, report []byte) (sta
 		return 0, "", err
 	}
 	request.ContentLength = int64(spaces + len(report))
-	request.Header.Set("Authorization", "Bearer "+snapshotterKey)
+	request.Header.Set("Authorization", "Bearer "+apitest.SnapshotterKey)
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return 0, "", err
@@ -306,11 +292,11 @@ func (s *service) sendReport(environment string, spaces int, report []byte) (sta
 }
 
 func TestConcurrentLargeReportsAreAllAnsweredWithinTheBudget(t *testing.T) {
-	s := start(t, options{memoryBudget: 64})
+	s := apitest.Start(t, apitest.Options{MemoryBudget: 64})
 	defer http.DefaultClient.CloseIdleConnections()
-	s.createEnvironment("prod", evidence.K8S)
+	s.CreateEnvironment("prod", evidence.K8S)
 	body := largeReport(4_000_000)
-	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/prod/report/K8S", body)
+	s.Want(http.StatusCreated, http.MethodPut, s.EnvironmentsPath()+"/prod/report/K8S", body)
 	// With less garbage, requests must help the collector before they may allocate much during a measurement.
 	defer debug.SetGCPercent(debug.SetGCPercent(10))
 	before := liveHeap()
@@ -320,7 +306,7 @@ func TestConcurrentLargeReportsAreAllAnsweredWithinTheBudget(t *testing.T) {
 	for i := range 64 {
 		senders.Go(func() {
 			// The bytes of each report differ, so that each is decoded.
-			status, after, err := s.sendReport("prod", i+1, body)
+			status, after, err := sendReport(s, "prod", i+1, body)
 			mu.Lock()
 			defer mu.Unlock()
 			counts[status]++
@@ -342,11 +328,11 @@ func TestConcurrentLargeReportsAreAllAnsweredWithinTheBudget(t *testing.T) {
 		}
 		measured <- most
 	}()
-	for _, path := range []string{"/ready", "/api/v2/environments/" + s.org + "/prod"} {
-		t.Run(s.caseName(path), func(t *testing.T) {
-			s := s.in(t)
-			if got := s.do(http.MethodGet, path, readerKey, nil); got.status != http.StatusOK {
-				t.Errorf("meanwhile, %s answers %d", path, got.status)
+	for _, path := range []string{"/ready", "/api/v2/environments/" + s.Org + "/prod"} {
+		t.Run(s.CaseName(path), func(t *testing.T) {
+			s := s.In(t)
+			if got := s.Do(http.MethodGet, path, apitest.ReaderKey, nil); got.Status != http.StatusOK {
+				t.Errorf("meanwhile, %s answers %d", path, got.Status)
 			}
 		})
 	}
@@ -361,98 +347,98 @@ func TestConcurrentLargeReportsAreAllAnsweredWithinTheBudget(t *testing.T) {
 	if most > 128*mebibyte {
 		t.Errorf("%d MiB of heap on a budget of 64", most>>20)
 	}
-	eventually(t, "the memory is released", func() bool { return s.metric("attestry_memory_reserved_bytes") == 0 })
-	if s.metric("attestry_memory_refusals_total") < float64(counts[http.StatusServiceUnavailable]) {
+	apitest.Eventually(t, "the memory is released", func() bool { return s.Metric("attestry_memory_reserved_bytes") == 0 })
+	if s.Metric("attestry_memory_refusals_total") < float64(counts[http.StatusServiceUnavailable]) {
 		t.Error("refusals were not counted")
 	}
 }
 
 func TestWaitingReportUsesNoMemory(t *testing.T) {
-	s := start(t, options{withoutWorker: true, memoryBudget: 64})
-	s.createEnvironment("prod", evidence.K8S)
+	s := apitest.Start(t, apitest.Options{WithoutWorker: true, MemoryBudget: 64})
+	s.CreateEnvironment("prod", evidence.K8S)
 	body := largeReport(4_000_000)
 	before := liveHeap()
 	ended := make(chan int, 1)
 	go func() {
-		status, _, err := s.sendReport("prod", 0, body)
+		status, _, err := sendReport(s, "prod", 0, body)
 		if err != nil {
 			t.Error(err)
 		}
 		ended <- status
 	}()
-	eventually(t, "the report is stored", func() bool {
+	apitest.Eventually(t, "the report is stored", func() bool {
 		reports, _, err := s.Process.Store.Reports.AcceptedBefore(t.Context(), evidence.Seconds(time.Now().Add(time.Hour)), "")
-		s.must(err)
+		s.Must(err)
 		return len(reports) == 1
 	})
-	eventually(t, "its memory is released", func() bool { return s.metric("attestry_memory_reserved_bytes") == 0 })
+	apitest.Eventually(t, "its memory is released", func() bool { return s.Metric("attestry_memory_reserved_bytes") == 0 })
 	// The compressor keeps 8 MiB for the next report.
 	if most := liveHeap() - before; most > 12*mebibyte {
 		t.Errorf("%d MiB of heap are in use while the report waits", most>>20)
 	}
-	s.startWorker()
+	s.RunWorker()
 	if status := <-ended; status != http.StatusCreated {
 		t.Errorf("the report is answered %d", status)
 	}
 }
 
 // sendHalfReport sends the first size bytes of a chunk of twice that size, and leaves the request unfinished.
-func (s *service) sendHalfReport(environment string, size int) net.Conn {
-	s.t.Helper()
-	conn, err := new(net.Dialer).DialContext(s.t.Context(), "tcp", strings.TrimPrefix(s.URL, "http://"))
-	s.must(err)
-	s.t.Cleanup(func() { conn.Close() })
+func sendHalfReport(s *apitest.Service, environment string, size int) net.Conn {
+	s.T.Helper()
+	conn, err := new(net.Dialer).DialContext(s.T.Context(), "tcp", strings.TrimPrefix(s.URL, "http://"))
+	s.Must(err)
+	s.T.Cleanup(func() { conn.Close() })
 	_, err = fmt.Fprintf(conn, "PUT /api/v2/environments/%s/%s/report/K8S HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"+
-		"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s", s.org, environment, snapshotterKey, 2*size, strings.Repeat(" ", size))
-	s.must(err)
+		"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s", s.Org, environment, apitest.SnapshotterKey, 2*size, strings.Repeat(" ", size))
+	s.Must(err)
 	return conn
 }
 
 func TestServiceAnswersWhileSlowRequestsUseTheBudget(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{memoryBudget: 16})
+	s := apitest.Start(t, apitest.Options{MemoryBudget: 16})
 	defer http.DefaultClient.CloseIdleConnections()
-	s.createEnvironment("prod", evidence.K8S)
-	s.createFlow("flow", yamlFile("version: 1"))
-	s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/flow", `{"name":"trail"}`)
+	s.CreateEnvironment("prod", evidence.K8S)
+	s.CreateFlow("flow", apitest.YAMLFile("version: 1"))
+	s.WantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.Org+"/flow", `{"name":"trail"}`)
 	// The reservation of a body doubles as it arrives. 8, 4 and 2 MiB are all that large requests may reserve.
 	var slow []net.Conn
 	for reserved, size := int64(0), int64(8*mebibyte); size >= 2*mebibyte; size /= 2 {
-		slow = append(slow, s.sendHalfReport("prod", int(size*3/4)))
+		slow = append(slow, sendHalfReport(s, "prod", int(size*3/4)))
 		reserved += size
-		eventually(t, "the body has arrived", func() bool { return s.metric("attestry_memory_reserved_bytes") == float64(reserved) })
+		apitest.Eventually(t, "the body has arrived", func() bool { return s.Metric("attestry_memory_reserved_bytes") == float64(reserved) })
 	}
-	attest := func(size int) answer {
-		return s.form(http.MethodPost, "/attestations/"+s.org+"/flow/trail/trail/generic", memberKey, "data_json", `{"attestation_name":"scan","is_compliant":true}`,
-			part{field: "attachment_file", filename: "a.txt", contentType: "text/plain", content: make([]byte, size)})
+	attest := func(size int) apitest.Answer {
+		return s.Form(http.MethodPost, "/attestations/"+s.Org+"/flow/trail/trail/generic", apitest.MemberKey, "data_json", `{"attestation_name":"scan","is_compliant":true}`,
+			apitest.Part{Field: "attachment_file", Filename: "a.txt", ContentType: "text/plain", Content: make([]byte, size)})
 	}
 	for name, row := range map[string]struct {
-		got    answer
+		got    apitest.Answer
 		status int
 	}{
-		"readiness":           {s.do(http.MethodGet, "/ready", "", nil), http.StatusOK},
-		"small answer":        {s.do(http.MethodGet, "/api/v2/environments/"+s.org+"/prod", readerKey, nil), http.StatusOK},
-		"small body":          {s.do(http.MethodPut, "/api/v2/environments/"+s.org, adminKey, []byte(`{"name":"dev","type":"docker","description":""}`)), http.StatusCreated},
-		"small report":        {s.do(http.MethodPut, "/api/v2/environments/"+s.org+"/prod/report/K8S", snapshotterKey, largeReport(100_000)), http.StatusCreated},
-		"large report":        {s.do(http.MethodPut, "/api/v2/environments/"+s.org+"/prod/report/K8S", snapshotterKey, largeReport(1_000_000)), http.StatusServiceUnavailable},
+		"readiness":           {s.Do(http.MethodGet, "/ready", "", nil), http.StatusOK},
+		"small answer":        {s.Do(http.MethodGet, "/api/v2/environments/"+s.Org+"/prod", apitest.ReaderKey, nil), http.StatusOK},
+		"small body":          {s.Do(http.MethodPut, "/api/v2/environments/"+s.Org, apitest.AdminKey, []byte(`{"name":"dev","type":"docker","description":""}`)), http.StatusCreated},
+		"small report":        {s.Do(http.MethodPut, "/api/v2/environments/"+s.Org+"/prod/report/K8S", apitest.SnapshotterKey, largeReport(100_000)), http.StatusCreated},
+		"large report":        {s.Do(http.MethodPut, "/api/v2/environments/"+s.Org+"/prod/report/K8S", apitest.SnapshotterKey, largeReport(1_000_000)), http.StatusServiceUnavailable},
 		"small file":          {attest(100_000), http.StatusCreated},
 		"large file":          {attest(1_200_000), http.StatusServiceUnavailable},
-		"document of the API": {s.do(http.MethodGet, "/api/v2/openapi.json", "", nil), http.StatusOK},
+		"document of the API": {s.Do(http.MethodGet, "/api/v2/openapi.json", "", nil), http.StatusOK},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if row.got.status != row.status {
-				t.Errorf("%d %.200s, want %d", row.got.status, row.got.body, row.status)
+			if row.got.Status != row.status {
+				t.Errorf("%d %.200s, want %d", row.got.Status, row.got.Body, row.status)
 			}
-			if after := row.got.header.Get("Retry-After"); (after != "") != (row.status == http.StatusServiceUnavailable) {
+			if after := row.got.Header.Get("Retry-After"); (after != "") != (row.status == http.StatusServiceUnavailable) {
 				t.Errorf("Retry-After is %q", after)
 			}
 		})
 	}
 	for _, conn := range slow {
-		s.must(conn.Close())
+		s.Must(conn.Close())
 	}
-	eventually(t, "the memory is released", func() bool { return s.metric("attestry_memory_reserved_bytes") == 0 })
-	if got := attest(1_200_000); got.status != http.StatusCreated {
-		t.Errorf("a large file after the memory is released: %d %s", got.status, got.body)
+	apitest.Eventually(t, "the memory is released", func() bool { return s.Metric("attestry_memory_reserved_bytes") == 0 })
+	if got := attest(1_200_000); got.Status != http.StatusCreated {
+		t.Errorf("a large file after the memory is released: %d %s", got.Status, got.Body)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"attestry/api/apitest"
 	"attestry/evidence"
 	"attestry/storage/logs"
 	"attestry/storage/storagetest"
@@ -37,7 +38,7 @@ func reportedPods(version, replaced int) string {
 			image = fmt.Sprintf("image-%d-%d", i, version)
 		}
 		pods[i] = fmt.Sprintf(`{"podName":"pod-%d","namespace":"shop","digests":{"registry.example.com/image-%d":%q},"creationTimestamp":1788000000,
-			"owners":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web-7d9f8b6c5","uid":"8d3f9a1e-4c2b-4f6a-9d7e-000000000000"}]}`, i, i, digestOf(image))
+			"owners":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web-7d9f8b6c5","uid":"8d3f9a1e-4c2b-4f6a-9d7e-000000000000"}]}`, i, i, apitest.DigestOf(image))
 	}
 	return `{"type":"K8S","artifacts":[` + strings.Join(pods, ",") + `]}`
 }
@@ -46,34 +47,34 @@ func reportedPods(version, replaced int) string {
 // and of the transparency log, and compares them with costsFile. With ATTESTRY_TEST_UPDATE set it writes the file.
 func TestCostsOfOperationsAreThoseOfTheModel(t *testing.T) {
 	t.Parallel()
-	s, counting := startCounting(t, options{settings: []string{logKeyFile(t)}})
-	s.createEnvironment("prod", evidence.K8S)
-	s.storePolicy("provenance", "provenance: {required: true}")
-	s.attach("prod", "provenance")
-	s.setAdmission("prod", `{"mode":"deny"}`)
+	s, counting := apitest.StartCounting(t, apitest.Options{Settings: []string{apitest.LogKeyFile(t)}})
+	s.CreateEnvironment("prod", evidence.K8S)
+	s.StorePolicy("provenance", "provenance: {required: true}")
+	s.Attach("prod", "provenance")
+	s.SetAdmission("prod", `{"mode":"deny"}`)
 	// Each image has two versions.
 	for i := range 100 {
 		for version := range 2 {
 			image := fmt.Sprintf("image-%d-%d", i, version)
-			s.reportArtifact("shop", image, "web", digestOf(image), strings.Repeat("a", 40))
+			s.ReportArtifact("shop", image, "web", apitest.DigestOf(image), strings.Repeat("a", 40))
 		}
 	}
-	s.report(http.StatusCreated, "prod", "K8S", reportedPods(0, 0))
+	s.Report(http.StatusCreated, "prod", "K8S", reportedPods(0, 0))
 	operations := map[string]func(i int){
-		"unchanged report": func(int) { s.report(http.StatusOK, "prod", "K8S", reportedPods(0, 0)) },
-		"changed report":   func(i int) { s.report(http.StatusCreated, "prod", "K8S", reportedPods(1, 1-i%2)) },
+		"unchanged report": func(int) { s.Report(http.StatusOK, "prod", "K8S", reportedPods(0, 0)) },
+		"changed report":   func(i int) { s.Report(http.StatusCreated, "prod", "K8S", reportedPods(1, 1-i%2)) },
 		"artifact report": func(i int) {
-			s.reportArtifact("shop", fmt.Sprint("build-", i), "web", digestOf(fmt.Sprint("app-", i)), strings.Repeat("a", 40))
+			s.ReportArtifact("shop", fmt.Sprint("build-", i), "web", apitest.DigestOf(fmt.Sprint("app-", i)), strings.Repeat("a", 40))
 		},
 		"attestation": func(i int) {
-			s.wantForm(http.StatusCreated, http.MethodPost, fmt.Sprintf("/attestations/%s/shop/trail/build-%d/generic", s.org, i),
-				fmt.Sprintf(`{"attestation_name":"tests","is_compliant":true,"artifact_fingerprint":%q}`, digestOf(fmt.Sprint("app-", i))))
+			s.WantForm(http.StatusCreated, http.MethodPost, fmt.Sprintf("/attestations/%s/shop/trail/build-%d/generic", s.Org, i),
+				fmt.Sprintf(`{"attestation_name":"tests","is_compliant":true,"artifact_fingerprint":%q}`, apitest.DigestOf(fmt.Sprint("app-", i))))
 		},
 		"assert": func(i int) {
-			s.read("/asserts/" + s.org + "/fingerprint/" + digestOf(fmt.Sprint("app-", i)) + "?environment_name=prod")
+			s.Read("/asserts/" + s.Org + "/fingerprint/" + apitest.DigestOf(fmt.Sprint("app-", i)) + "?environment_name=prod")
 		},
 		"admission": func(i int) {
-			s.admit("prod", review("Pod", pod("", "registry.example.com/web@sha256:"+digestOf(fmt.Sprint("app-", i))), false))
+			s.Admit("prod", apitest.Review("Pod", apitest.Pod("", "registry.example.com/web@sha256:"+apitest.DigestOf(fmt.Sprint("app-", i))), false))
 		},
 	}
 	rows := readCosts(t)
@@ -82,10 +83,10 @@ func TestCostsOfOperationsAreThoseOfTheModel(t *testing.T) {
 		if operation == nil {
 			t.Fatalf("no operation is called %q", row[0])
 		}
-		measured := s.costs(counting, operation)
+		measured := costs(s, counting, operation)
 		for column, got := range measured {
 			was, err := strconv.ParseFloat(row[1+column], 64)
-			s.must(err)
+			s.Must(err)
 			if math.Abs(got-was) > tolerance[column]+was/2 && os.Getenv("ATTESTRY_TEST_UPDATE") == "" {
 				t.Errorf("one %s costs %g %s, the model says %g", row[0], got, rows[0][1+column], was)
 			}
@@ -98,19 +99,19 @@ func TestCostsOfOperationsAreThoseOfTheModel(t *testing.T) {
 }
 
 // costs returns the commands, those of them that write, and the bytes written of one operation.
-func (s *service) costs(counting *storagetest.CountingDocuments, operation func(i int)) (all [measuredColumns]float64) {
-	s.t.Helper()
-	s.awaitLogged(s.org)
+func costs(s *apitest.Service, counting *storagetest.CountingDocuments, operation func(i int)) (all [measuredColumns]float64) {
+	s.T.Helper()
+	s.AwaitLogged(s.Org)
 	counting.Reset()
 	for i := range repetitions {
 		operation(i)
 	}
 	uncounted := logs.New(counting.Documents, s.Process.Store.Objects)
-	eventually(s.t, "everything is in the log", func() bool {
-		waiting, err := uncounted.Pending(s.t.Context(), s.orgID(), 0, 1)
-		s.must(err)
-		log, err := uncounted.Get(s.t.Context(), s.orgID())
-		s.must(err)
+	apitest.Eventually(s.T, "everything is in the log", func() bool {
+		waiting, err := uncounted.Pending(s.T.Context(), s.OrgID(), 0, 1)
+		s.Must(err)
+		log, err := uncounted.Get(s.T.Context(), s.OrgID())
+		s.Must(err)
 		return len(waiting) == 0 && log.Signed == log.Tree.Size
 	})
 	costs := counting.Snapshot()

@@ -13,15 +13,16 @@ import (
 	"strings"
 	"testing"
 
+	"attestry/api/apitest"
 	"attestry/evidence"
 	"attestry/storage"
 )
 
 // damagedReads returns the number of reads that have found damaged content in a store.
-func (s *service) damagedReads(store string) float64 {
-	s.t.Helper()
+func damagedReads(s *apitest.Service, store string) float64 {
+	s.T.Helper()
 	families, err := s.Process.Metrics.Gather()
-	s.must(err)
+	s.Must(err)
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
 			if family.GetName() == "attestry_damaged_reads_total" && metric.GetLabel()[0].GetValue() == store {
@@ -29,26 +30,26 @@ func (s *service) damagedReads(store string) float64 {
 			}
 		}
 	}
-	s.t.Fatal("the metric is missing")
+	s.T.Fatal("the metric is missing")
 	return 0
 }
 
 // requestRange sends a request as a reader, with a Range header unless that is empty.
-func (s *service) requestRange(method, address, span string) answer {
-	s.t.Helper()
-	request, err := http.NewRequestWithContext(s.t.Context(), method, s.URL+"/api/v2"+address, nil)
-	s.must(err)
-	request.Header.Set("Authorization", "Bearer "+readerKey)
+func requestRange(s *apitest.Service, method, address, span string) apitest.Answer {
+	s.T.Helper()
+	request, err := http.NewRequestWithContext(s.T.Context(), method, s.URL+"/api/v2"+address, nil)
+	s.Must(err)
+	request.Header.Set("Authorization", "Bearer "+apitest.ReaderKey)
 	if span != "" {
 		request.Header.Set("Range", span)
 	}
-	return s.exchange(request)
+	return s.Exchange(request)
 }
 
 func TestDamagedEvidenceIsNeverSent(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{withoutWorker: true})
-	s.postAttestation(http.StatusCreated, "t", "generic", strings.Replace(genericData, "check", "sound", 1), attachment("a", "sound"))
+	s := apitest.Start(t, apitest.Options{WithoutWorker: true})
+	s.PostAttestation(http.StatusCreated, "t", "generic", strings.Replace(apitest.GenericData, "check", "sound", 1), apitest.Attachment("a", "sound"))
 	reads := 0.0
 	for size, n := range map[string]int{"short": 1000, "long": 1 << 20} {
 		for damage, change := range map[string]func(content []byte) []byte{
@@ -59,38 +60,38 @@ func TestDamagedEvidenceIsNeverSent(t *testing.T) {
 			"lost":      nil,
 		} {
 			t.Run(size+" and "+damage, func(t *testing.T) {
-				s := s.in(t)
+				s := s.In(t)
 				name := size + "-" + damage
 				// The name makes the content unique: equal contents share an object.
 				content := name + strings.Repeat("x", n-len(name))
-				s.postAttestation(http.StatusCreated, "t", "generic", strings.Replace(genericData, "check", name, 1), attachment("a", content))
-				address := s.evidencePath("t", name)
-				id := lookup(t, s.onlyAttestation("t", name), "attestation_id").(string)
-				sum := digestOf(content)
-				file := s.objectFile(sum)
+				s.PostAttestation(http.StatusCreated, "t", "generic", strings.Replace(apitest.GenericData, "check", name, 1), apitest.Attachment("a", content))
+				address := s.EvidencePath("t", name)
+				id := apitest.Lookup(t, s.OnlyAttestation("t", name), "attestation_id").(string)
+				sum := apitest.DigestOf(content)
+				file := objectFile(s, sum)
 				if change == nil {
-					s.must(os.Remove(file))
+					s.Must(os.Remove(file))
 				} else {
-					s.must(os.WriteFile(file, change([]byte(content)), 0o600))
+					s.Must(os.WriteFile(file, change([]byte(content)), 0o600))
 				}
 				for _, span := range []string{"", "bytes=0-9", "bytes=-10"} {
-					got := s.requestRange(http.MethodGet, address, span)
-					message, _ := got.problem(t)
-					if got.status != http.StatusBadGateway || !strings.Contains(message, id) || !strings.Contains(message, sum) {
-						t.Errorf("range %q is answered %d %s", span, got.status, got.body)
+					got := requestRange(s, http.MethodGet, address, span)
+					message, _ := got.Problem(t)
+					if got.Status != http.StatusBadGateway || !strings.Contains(message, id) || !strings.Contains(message, sum) {
+						t.Errorf("range %q is answered %d %s", span, got.Status, got.Body)
 					}
 				}
-				if got := s.requestRange(http.MethodHead, address, ""); got.status != http.StatusBadGateway {
-					t.Errorf("HEAD is answered %d", got.status)
+				if got := requestRange(s, http.MethodHead, address, ""); got.Status != http.StatusBadGateway {
+					t.Errorf("HEAD is answered %d", got.Status)
 				}
-				if reads += 4; s.damagedReads("object store") != reads {
-					t.Errorf("%v damaged reads are counted, want %v", s.damagedReads("object store"), reads)
+				if reads += 4; damagedReads(s, "object store") != reads {
+					t.Errorf("%v damaged reads are counted, want %v", damagedReads(s, "object store"), reads)
 				}
-				if !strings.Contains(s.log.String(), "SHA-256 "+sum) || !strings.Contains(s.log.String(), "attestation "+id) {
+				if !strings.Contains(s.Log.String(), "SHA-256 "+sum) || !strings.Contains(s.Log.String(), "attestation "+id) {
 					t.Error("the log does not name the evidence")
 				}
-				if got := s.requestRange(http.MethodGet, s.evidencePath("t", "sound"), ""); got.status != http.StatusOK || string(got.body) != "sound" {
-					t.Errorf("other evidence is answered %d %q", got.status, got.body)
+				if got := requestRange(s, http.MethodGet, s.EvidencePath("t", "sound"), ""); got.Status != http.StatusOK || string(got.Body) != "sound" {
+					t.Errorf("other evidence is answered %d %q", got.Status, got.Body)
 				}
 			})
 		}
@@ -99,18 +100,18 @@ func TestDamagedEvidenceIsNeverSent(t *testing.T) {
 
 func TestLostEmptyEvidenceIsNotSent(t *testing.T) {
 	t.Parallel()
-	s := share(t)
-	s.postAttestation(http.StatusCreated, "t", "generic", genericData, attachment("empty.txt", ""))
-	s.must(os.Remove(s.objectFile(digestOf(""))))
-	if got := s.requestRange(http.MethodGet, s.evidencePath("t", "check"), ""); got.status != http.StatusBadGateway {
-		t.Errorf("answered %d %s", got.status, got.body)
+	s := apitest.Share(t)
+	s.PostAttestation(http.StatusCreated, "t", "generic", apitest.GenericData, apitest.Attachment("empty.txt", ""))
+	s.Must(os.Remove(objectFile(s, apitest.DigestOf(""))))
+	if got := requestRange(s, http.MethodGet, s.EvidencePath("t", "check"), ""); got.Status != http.StatusBadGateway {
+		t.Errorf("answered %d %s", got.Status, got.Body)
 	}
 }
 
 // objectFile returns the path of the file in which the embedded engine stores an object.
-func (s *service) objectFile(sum string) string {
-	s.t.Helper()
-	return filepath.Join(s.Process.Settings.Stores.Objects.Path, storage.ObjectKey(s.orgID(), sum))
+func objectFile(s *apitest.Service, sum string) string {
+	s.T.Helper()
+	return filepath.Join(s.Process.Settings.Stores.Objects.Path, storage.ObjectKey(s.OrgID(), sum))
 }
 
 // alteringDocuments changes the body of each document that is read from a collection.
@@ -140,33 +141,33 @@ func (a *alteringDocuments) GetMany(ctx context.Context, schema *storage.Schema,
 
 func TestAlteredSnapshotIsNotShown(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{})
-	s.createEnvironment("host", evidence.Server)
-	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/host/report/server", serverReport("trusted"))
-	s.settings.WithoutWorker = true
-	s.settings.Wrap = func(docs storage.Documents) storage.Documents {
+	s := apitest.Start(t, apitest.Options{})
+	s.CreateEnvironment("host", evidence.Server)
+	s.Want(http.StatusCreated, http.MethodPut, "/environments/"+s.Org+"/host/report/server", apitest.ServerReport("trusted"))
+	s.Settings.WithoutWorker = true
+	s.Settings.Wrap = func(docs storage.Documents) storage.Documents {
 		return &alteringDocuments{Documents: docs, collection: "chunks", change: func(body []byte) []byte {
 			return bytes.Replace(body, []byte("trusted"), []byte("altered"), 1)
 		}}
 	}
-	s.restart(func() {}) // clears the caches
-	got := s.want(http.StatusBadGateway, http.MethodGet, "/snapshots/"+s.org+"/host/-1", nil)
-	if message, _ := got.problem(t); !strings.HasPrefix(message, "The stored document ") || !strings.HasSuffix(message, " of chunks is damaged") {
-		t.Errorf("answered %s", got.body)
+	s.Restart(func() {}) // clears the caches
+	got := s.Want(http.StatusBadGateway, http.MethodGet, "/snapshots/"+s.Org+"/host/-1", nil)
+	if message, _ := got.Problem(t); !strings.HasPrefix(message, "The stored document ") || !strings.HasSuffix(message, " of chunks is damaged") {
+		t.Errorf("answered %s", got.Body)
 	}
-	if s.damagedReads("database") != 1 {
+	if damagedReads(s, "database") != 1 {
 		t.Error("the damaged read is not counted")
 	}
 }
 
 // runOn starts a service on the embedded engines in a directory, calls f, and stops it.
-func runOn(t *testing.T, data string, f func(s *service)) error {
+func runOn(t *testing.T, data string, f func(s *apitest.Service)) error {
 	t.Helper()
-	s, err := launch(t.Context(), options{data: data, withoutWorker: true})
+	s, err := apitest.Launch(t.Context(), apitest.Options{Data: data, WithoutWorker: true})
 	if err != nil {
 		return err
 	}
-	s.t, s.org, s.public = t, "acme", "open"
+	s.T, s.Org, s.Public = t, "acme", "open"
 	f(s)
 	return s.Close()
 }
@@ -191,23 +192,23 @@ func largestTable(t *testing.T, folder string) (path string, content []byte) {
 // block of its own, which nothing reads at the start.
 func TestAttestationInADamagedTableIsNotShown(t *testing.T) {
 	t.Parallel()
-	skipOnRealEngines(t)
+	apitest.SkipOnRealEngines(t)
 	data, source := t.TempDir(), rand.NewChaCha8([32]byte{1})
 	sent := map[string][]byte{}
 	var folder string
-	err := runOn(t, data, func(s *service) {
-		s.must(s.createOrganizations(t.Context()))
+	err := runOn(t, data, func(s *apitest.Service) {
+		s.Must(s.CreateOrganizations(t.Context()))
 		folder = s.Process.Settings.Stores.Database.Path
 		for _, name := range []string{"first", "second", "third"} {
 			noise := make([]byte, 64<<10)
 			_, _ = source.Read(noise)
-			s.attestGeneric("t", name, true, fmt.Sprintf(`,"user_data":{"noise":%q}`, base64.StdEncoding.EncodeToString(noise)))
-			address := s.trailPath("t") + "/" + name
-			sent[address] = bytes.ReplaceAll(s.requestRange(http.MethodGet, address, "").body, []byte(s.URL), nil)
+			s.AttestGeneric("t", name, true, fmt.Sprintf(`,"user_data":{"noise":%q}`, base64.StdEncoding.EncodeToString(noise)))
+			address := s.TrailPath("t") + "/" + name
+			sent[address] = bytes.ReplaceAll(requestRange(s, http.MethodGet, address, "").Body, []byte(s.URL), nil)
 		}
 	})
 	// The second start moves the content of the write-ahead log into a table.
-	if err := errors.Join(err, runOn(t, data, func(*service) {})); err != nil {
+	if err := errors.Join(err, runOn(t, data, func(*apitest.Service) {})); err != nil {
 		t.Fatal(err)
 	}
 	path, content := largestTable(t, folder)
@@ -216,13 +217,13 @@ func TestAttestationInADamagedTableIsNotShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	damaged := 0
-	err = runOn(t, data, func(s *service) {
+	err = runOn(t, data, func(s *apitest.Service) {
 		for address, body := range sent {
-			switch got := s.requestRange(http.MethodGet, address, ""); {
-			case got.status == http.StatusBadGateway && strings.Contains(string(got.body), "damaged"):
+			switch got := requestRange(s, http.MethodGet, address, ""); {
+			case got.Status == http.StatusBadGateway && strings.Contains(string(got.Body), "damaged"):
 				damaged++
-			case got.status != http.StatusOK || !bytes.Equal(bytes.ReplaceAll(got.body, []byte(s.URL), nil), body):
-				t.Errorf("answered %d %.200s", got.status, got.body)
+			case got.Status != http.StatusOK || !bytes.Equal(bytes.ReplaceAll(got.Body, []byte(s.URL), nil), body):
+				t.Errorf("answered %d %.200s", got.Status, got.Body)
 			}
 		}
 	})

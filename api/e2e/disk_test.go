@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"attestry/api/apitest"
 	"attestry/evidence"
 	"attestry/monitor"
 	"attestry/process"
@@ -24,13 +25,13 @@ const (
 )
 
 // readinessReasons returns the reasons in the answer of /readyz, by the name of the dependency.
-func (s *service) readinessReasons() map[string]string {
-	s.t.Helper()
+func readinessReasons(s *apitest.Service) map[string]string {
+	s.T.Helper()
 	recorder := httptest.NewRecorder()
 	monitor.New(s.Process.Metrics, s.Process.Checks(), s.Process.Clock).
 		ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/readyz", nil))
 	var body struct{ Dependencies []monitor.Dependency }
-	s.must(json.Unmarshal(recorder.Body.Bytes(), &body))
+	s.Must(json.Unmarshal(recorder.Body.Bytes(), &body))
 	reasons := map[string]string{}
 	for _, dependency := range body.Dependencies {
 		if !dependency.Ready {
@@ -42,58 +43,58 @@ func (s *service) readinessReasons() map[string]string {
 
 func TestFullDiskRefusesWritesAndServiceRecoversByItself(t *testing.T) {
 	disk := storagetest.NewDisk(t, 32<<20)
-	s := start(t, options{data: disk.Path, reportWait: time.Second})
-	s.createEnvironment("host", evidence.Server)
-	attest := func(i int) answer {
-		return s.form(http.MethodPost, s.trailPath("t")+"/generic", adminKey, "data_json",
+	s := apitest.Start(t, apitest.Options{Data: disk.Path, ReportWait: time.Second})
+	s.CreateEnvironment("host", evidence.Server)
+	attest := func(i int) apitest.Answer {
+		return s.Form(http.MethodPost, s.TrailPath("t")+"/generic", apitest.AdminKey, "data_json",
 			fmt.Sprintf(`{"attestation_name":"check-%d","is_compliant":true,"user_data":{"a":%q}}`, i, strings.Repeat("x", 100_000)))
 	}
-	if got := attest(0); got.status != http.StatusCreated {
-		t.Fatalf("%d %s", got.status, got.body)
+	if got := attest(0); got.Status != http.StatusCreated {
+		t.Fatalf("%d %s", got.Status, got.Body)
 	}
-	if got := s.do(http.MethodGet, "/ready", "", nil); got.status != http.StatusOK {
-		t.Fatalf("/ready before: %d %s", got.status, got.body)
+	if got := s.Do(http.MethodGet, "/ready", "", nil); got.Status != http.StatusOK {
+		t.Fatalf("/ready before: %d %s", got.Status, got.Body)
 	}
 	disk.Fill()
 
 	// Some writes still succeed in space that the database has allocated already.
 	acknowledged, got := 1, attest(1)
-	for ; got.status == http.StatusCreated && acknowledged < 500; got = attest(acknowledged) {
+	for ; got.Status == http.StatusCreated && acknowledged < 500; got = attest(acknowledged) {
 		acknowledged++
 	}
-	wantUnavailable(t, got, databaseFull)
-	wantUnavailable(t, s.form(http.MethodPost, s.trailPath("t")+"/generic", adminKey, "data_json", genericData,
-		attachment("a", strings.Repeat("x", 1<<20))), objectsFull)
-	s.clock.advance(6 * time.Second)
-	ready := s.do(http.MethodGet, "/ready", "", nil)
-	wantMessage(t, ready, "Not ready: "+databaseFull+" "+objectsFull)
-	if ready.status != http.StatusServiceUnavailable {
-		t.Errorf("/ready is answered %d", ready.status)
+	apitest.WantUnavailable(t, got, databaseFull)
+	apitest.WantUnavailable(t, s.Form(http.MethodPost, s.TrailPath("t")+"/generic", apitest.AdminKey, "data_json", apitest.GenericData,
+		apitest.Attachment("a", strings.Repeat("x", 1<<20))), objectsFull)
+	s.Clock.Advance(6 * time.Second)
+	ready := s.Do(http.MethodGet, "/ready", "", nil)
+	apitest.WantMessage(t, ready, "Not ready: "+databaseFull+" "+objectsFull)
+	if ready.Status != http.StatusServiceUnavailable {
+		t.Errorf("/ready is answered %d", ready.Status)
 	}
-	reasons := s.readinessReasons()
+	reasons := readinessReasons(s)
 	if len(reasons) != 2 || !strings.Contains(reasons["database"], s.Process.Settings.Stores.Database.Path) ||
 		!strings.Contains(reasons["object store"], s.Process.Settings.Stores.Objects.Path) {
 		t.Errorf("/readyz gives the reasons %q", reasons)
 	}
 	for i := range acknowledged {
-		s.onlyAttestation("t", fmt.Sprintf("check-%d", i))
+		s.OnlyAttestation("t", fmt.Sprintf("check-%d", i))
 	}
 	if left, err := os.ReadDir(filepath.Join(s.Process.Settings.Stores.Objects.Path, ".incoming")); err != nil || len(left) != 0 {
 		t.Errorf("temporary files are left: %v, %v", left, err)
 	}
 
 	disk.Empty()
-	s.clock.advance(6 * time.Second)
-	if got := s.do(http.MethodGet, "/ready", "", nil); got.status != http.StatusOK {
-		t.Errorf("/ready afterwards: %d %s", got.status, got.body)
+	s.Clock.Advance(6 * time.Second)
+	if got := s.Do(http.MethodGet, "/ready", "", nil); got.Status != http.StatusOK {
+		t.Errorf("/ready afterwards: %d %s", got.Status, got.Body)
 	}
-	if got := attest(501); got.status != http.StatusCreated {
-		t.Errorf("a write afterwards: %d %s", got.status, got.body)
+	if got := attest(501); got.Status != http.StatusCreated {
+		t.Errorf("a write afterwards: %d %s", got.Status, got.Body)
 	}
-	s.postAttestation(http.StatusCreated, "t", "generic", genericData, attachment("a", strings.Repeat("x", 1<<20)))
-	s.reportServer("host", "a")
+	s.PostAttestation(http.StatusCreated, "t", "generic", apitest.GenericData, apitest.Attachment("a", strings.Repeat("x", 1<<20)))
+	s.ReportServer("host", "a")
 	for _, want := range []string{"a store refuses writes", "a store takes writes again"} {
-		if strings.Count(s.log.String(), want) != 2 {
+		if strings.Count(s.Log.String(), want) != 2 {
 			t.Errorf("%q is not logged once for each store", want)
 		}
 	}
@@ -101,7 +102,7 @@ func TestFullDiskRefusesWritesAndServiceRecoversByItself(t *testing.T) {
 
 func TestServiceDoesNotStartOnAReadOnlyDiskAndSaysWhatToDo(t *testing.T) {
 	disk := storagetest.NewDisk(t, 32<<20)
-	options := instance.Options{Listen: "127.0.0.1:0", Data: disk.Path, ReportWait: time.Second, Clock: time.Now, Log: process.NewLog(&logBuffer{}, 0)}
+	options := instance.Options{Listen: "127.0.0.1:0", Data: disk.Path, ReportWait: time.Second, Clock: time.Now, Log: process.NewLog(&apitest.LogBuffer{}, 0)}
 	running, err := instance.Start(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"attestry/api/apitest"
+	"attestry/api/apitest/openapi"
+	"attestry/api/apitest/webclient"
 	"attestry/api/examples"
 	"attestry/evidence"
 	"attestry/evidence/notification"
@@ -71,57 +74,57 @@ var exampleOrder = []string{
 }
 
 // prepareExample creates what an example needs and no example before it creates.
-func (s *service) prepareExample(operation string) {
+func prepareExample(s *apitest.Service, operation string) {
 	switch operation {
 	case "k8s_report":
 		// The state that the example replaces.
-		s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/production/report/K8S", []byte(`{"artifacts":[{"digests":
+		s.Want(http.StatusCreated, http.MethodPut, s.EnvironmentsPath()+"/production/report/K8S", []byte(`{"artifacts":[{"digests":
 			{"registry.example.com/checkout/api:1.9.0":"0abb3136559bf13f2b324a0255d0feee0ab7d75da98063bed6dada3d1a18bba1"},
 			"podName":"api-6d8c7b9f4-k9m2p","namespace":"shop","creationTimestamp":1793520000,"owners":null}]}`))
-		s.clock.advance(time.Minute)
+		s.Clock.Advance(time.Minute)
 	case "ecs_report":
-		s.createEnvironment("production-ecs", evidence.ECS)
+		s.CreateEnvironment("production-ecs", evidence.ECS)
 	case "s3_report":
-		s.createEnvironment("production-s3", evidence.S3)
+		s.CreateEnvironment("production-s3", evidence.S3)
 	case "azure_apps_report":
-		s.createEnvironment("production-azure", evidence.AzureApps)
+		s.CreateEnvironment("production-azure", evidence.AzureApps)
 	case "cloud_run_report":
-		s.createEnvironment("production-run", evidence.CloudRun)
+		s.CreateEnvironment("production-run", evidence.CloudRun)
 	case "docker_report":
-		s.createEnvironment("production-docker", evidence.Docker)
+		s.CreateEnvironment("production-docker", evidence.Docker)
 	case "lambda_report":
-		s.createEnvironment("production-lambda", evidence.Lambda)
+		s.CreateEnvironment("production-lambda", evidence.Lambda)
 	case "server_report":
-		s.createEnvironment("production-server", evidence.Server)
+		s.CreateEnvironment("production-server", evidence.Server)
 	case "join_physical_to_logical":
-		s.createEnvironment("all-production", evidence.LogicalType)
+		s.CreateEnvironment("all-production", evidence.LogicalType)
 	case "rename_environment":
-		s.createEnvironment("staging", evidence.K8S)
+		s.CreateEnvironment("staging", evidence.K8S)
 	case "list_control_tag_choices":
-		s.want(http.StatusOK, http.MethodPatch, s.tagsPath()+"/control/RISK-REVIEW", []byte(`{"set_tags":{"framework":"soc2","team":"payments"}}`))
+		s.Want(http.StatusOK, http.MethodPatch, s.TagsPath()+"/control/RISK-REVIEW", []byte(`{"set_tags":{"framework":"soc2","team":"payments"}}`))
 	case "archive_control":
-		s.createControl("OLD-REVIEW")
+		s.CreateControl("OLD-REVIEW")
 	case "list_deliveries":
-		s.addDelivered()
+		addDelivered(s)
 	case "assemble_audit_bundle":
-		s.want(http.StatusCreated, http.MethodPost, s.auditsPath(), []byte(`{"name":"week-45","environments":["production"],"from":"2026-11-02T09:38:00Z","to":"2026-11-02T09:39:00Z"}`))
+		s.Want(http.StatusCreated, http.MethodPost, s.AuditsPath(), []byte(`{"name":"week-45","environments":["production"],"from":"2026-11-02T09:38:00Z","to":"2026-11-02T09:39:00Z"}`))
 	case "assemble_trail_audit_package", "get_log":
-		s.awaitLogged(s.org)
+		s.AwaitLogged(s.Org)
 	}
 }
 
 // addDelivered adds a successful delivery to the first target of the first action.
-func (s *service) addDelivered() {
-	s.t.Helper()
-	at := evidence.Seconds(s.clock.read())
-	actions, err := s.Process.Store.Actions.Of(s.t.Context(), s.orgID())
-	s.must(err)
-	delivery := notification.NewDelivery(s.orgID(), 1, &actions.All[0].Targets[0], notification.Notice{
+func addDelivered(s *apitest.Service) {
+	s.T.Helper()
+	at := evidence.Seconds(s.Clock.Read())
+	actions, err := s.Process.Store.Actions.Of(s.T.Context(), s.OrgID())
+	s.Must(err)
+	delivery := notification.NewDelivery(s.OrgID(), 1, &actions.All[0].Targets[0], notification.Notice{
 		ID: evidence.NewID(), EventType: notification.EventNonCompliant, Description: "Environment production is not compliant any more",
 	}, at, 0)
 	delivery.Begin(at)
 	delivery.End(delivery.Until, notification.Attempt{At: at, Duration: 0.125, Status: http.StatusNoContent}, 0)
-	s.must(s.Process.Store.Deliveries.Add(s.t.Context(), []notification.Delivery{delivery}))
+	s.Must(s.Process.Store.Deliveries.Add(s.T.Context(), []notification.Delivery{delivery}))
 }
 
 // Examples show these in place of the address of the service, keys and signing secrets.
@@ -135,19 +138,19 @@ const (
 // ATTESTRY_TEST_UPDATE set it writes the answers instead. It also requests every address of the service in an answer.
 func TestExamplesAreWhatTheServiceAnswers(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{stoppedAt: time.Unix(1_793_610_000, 500_000_000), settings: []string{newSigningKey(t), logKeyFile(t)}})
+	s := apitest.Start(t, apitest.Options{StoppedAt: time.Unix(1_793_610_000, 500_000_000), Settings: []string{apitest.NewSigningKey(t), apitest.LogKeyFile(t)}})
 	written, err := examples.All()
-	s.must(err)
-	p := &examplePlayer{service: s, visitor: s.signedIn(readerKey), actual: map[string]string{}, answers: map[string]json.RawMessage{}}
+	s.Must(err)
+	p := &examplePlayer{Service: s, visitor: webclient.SignedIn(s, apitest.ReaderKey), actual: map[string]string{}, answers: map[string]json.RawMessage{}}
 	for _, operation := range exampleOrder {
 		example, ok := written[operation]
 		if !ok {
 			t.Errorf("%s has no example", operation)
 			continue
 		}
-		s.prepareExample(operation)
+		prepareExample(s, operation)
 		p.exchangeExample(example)
-		s.clock.advance(time.Minute)
+		s.Clock.Advance(time.Minute)
 	}
 	for operation := range written {
 		if !slices.Contains(exampleOrder, operation) {
@@ -172,8 +175,8 @@ func TestExamplesAreWhatTheServiceAnswers(t *testing.T) {
 
 // examplePlayer sends the examples and keeps the answers, with the same ids, times and addresses in every run.
 type examplePlayer struct {
-	*service
-	visitor *visitor
+	*apitest.Service
+	visitor *webclient.Visitor
 	actual  map[string]string // actual ids by the ids that the examples show
 	answers map[string]json.RawMessage
 }
@@ -182,24 +185,24 @@ type examplePlayer struct {
 var binaryMedia = map[string]bool{"application/gzip": true, "application/pdf": true, "application/octet-stream": true}
 
 func (p *examplePlayer) exchangeExample(example examples.Example) {
-	p.t.Helper()
+	p.T.Helper()
 	method, path := p.addressOf(example)
 	if example.Operation == "accept_invitation" {
 		example.Request = p.inviteAdmin()
 	}
-	got := p.request(method, path, adminKey, example.Request)
-	if got.status > http.StatusCreated {
-		p.t.Errorf("%s: %s %s answers %d: %s", example.Operation, method, path, got.status, got.body)
+	got := p.request(method, path, apitest.AdminKey, example.Request)
+	if got.Status > http.StatusCreated {
+		p.T.Errorf("%s: %s %s answers %d: %s", example.Operation, method, path, got.Status, got.Body)
 		return
 	}
-	p.follow(example.Operation, got.body)
-	answer := p.steady(string(got.body))
+	p.follow(example.Operation, got.Body)
+	answer := p.steady(string(got.Body))
 	if binaryMedia[example.Media] {
 		answer = "(the content of the file)"
 	}
 	if example.Media != "" {
 		text, err := json.Marshal(answer)
-		p.must(err)
+		p.Must(err)
 		answer = string(text)
 	}
 	p.answers[example.Operation] = json.RawMessage(answer)
@@ -207,24 +210,24 @@ func (p *examplePlayer) exchangeExample(example examples.Example) {
 
 // inviteAdmin invites the administrator to another user's organization and returns the request that accepts.
 func (p *examplePlayer) inviteAdmin() json.RawMessage {
-	p.t.Helper()
-	if got := p.do(http.MethodPost, "/api/v2/organizations", readerKey, []byte(`{"name":"platform"}`)); got.status != http.StatusCreated {
-		p.t.Fatalf("status %d: %s", got.status, got.body)
+	p.T.Helper()
+	if got := p.Do(http.MethodPost, "/api/v2/organizations", apitest.ReaderKey, []byte(`{"name":"platform"}`)); got.Status != http.StatusCreated {
+		p.T.Fatalf("status %d: %s", got.Status, got.Body)
 	}
-	got := p.do(http.MethodPost, "/api/v2/organizations/platform/invitations", readerKey, []byte(`{"role":"member"}`))
-	_, secret := invitationOf(p.t, got)
+	got := p.Do(http.MethodPost, "/api/v2/organizations/platform/invitations", apitest.ReaderKey, []byte(`{"role":"member"}`))
+	_, secret := apitest.InvitationOf(p.T, got)
 	return fmt.Appendf(nil, `{"secret":%q}`, secret)
 }
 
 // addressOf returns the method of an operation and its path with the parameters of the example.
 func (p *examplePlayer) addressOf(example examples.Example) (method, path string) {
-	p.t.Helper()
-	at := slices.IndexFunc(p.api.operations, func(o operation) bool { return o.content["operationId"] == example.Operation })
+	p.T.Helper()
+	at := slices.IndexFunc(p.API.Operations, func(o openapi.Operation) bool { return o.Content["operationId"] == example.Operation })
 	if at < 0 {
-		p.t.Fatalf("the document has no %s", example.Operation)
+		p.T.Fatalf("the document has no %s", example.Operation)
 	}
-	described := p.api.operations[at]
-	path = "/api/v2" + described.path
+	described := p.API.Operations[at]
+	path = "/api/v2" + described.Path
 	query := url.Values{}
 	for name, raw := range example.Parameters {
 		values := p.valuesOf(raw)
@@ -237,20 +240,20 @@ func (p *examplePlayer) addressOf(example examples.Example) (method, path string
 	if len(query) > 0 {
 		path += "?" + query.Encode()
 	}
-	return described.method, path
+	return described.Method, path
 }
 
 // valuesOf reads a parameter: a value or a list of them.
 func (p *examplePlayer) valuesOf(raw json.RawMessage) []string {
-	p.t.Helper()
+	p.T.Helper()
 	var list []any
 	if json.Unmarshal(raw, &list) != nil {
 		list = make([]any, 1)
-		p.must(json.Unmarshal(raw, &list[0]))
+		p.Must(json.Unmarshal(raw, &list[0]))
 	}
 	var values []string
 	for _, value := range list {
-		values = append(values, changingID.ReplaceAllStringFunc(fmt.Sprint(value), func(id string) string {
+		values = append(values, apitest.ChangingID.ReplaceAllStringFunc(fmt.Sprint(value), func(id string) string {
 			return cmp.Or(p.actual[id], id)
 		}))
 	}
@@ -261,11 +264,11 @@ func (p *examplePlayer) valuesOf(raw json.RawMessage) []string {
 var formData = []string{"data_json", "payload"}
 
 // request sends a body as JSON or, if it has a member of formData, as a form. Webhooks are signed.
-func (p *examplePlayer) request(method, path, key string, body json.RawMessage) answer {
-	p.t.Helper()
+func (p *examplePlayer) request(method, path, key string, body json.RawMessage) apitest.Answer {
+	p.T.Helper()
 	if uid, ok := strings.CutPrefix(path, "/api/v2/webhooks/"); ok {
 		kind, uid, _ := strings.Cut(uid, "/")
-		return p.deliver(kind, uid, sign(body), body)
+		return p.Deliver(kind, uid, apitest.SignHook(body), body)
 	}
 	var form map[string]json.RawMessage
 	at := -1
@@ -273,19 +276,19 @@ func (p *examplePlayer) request(method, path, key string, body json.RawMessage) 
 		at = slices.IndexFunc(formData, func(name string) bool { return form[name] != nil })
 	}
 	if at < 0 {
-		return p.do(method, path, key, body)
+		return p.Do(method, path, key, body)
 	}
 	data := formData[at]
-	var files []part
+	var files []apitest.Part
 	for name, content := range form {
 		if name == data {
 			continue
 		}
 		var text string
-		p.must(json.Unmarshal(content, &text))
-		files = append(files, part{field: name, filename: name, contentType: "application/octet-stream", content: []byte(text)})
+		p.Must(json.Unmarshal(content, &text))
+		files = append(files, apitest.Part{Field: name, Filename: name, ContentType: "application/octet-stream", Content: []byte(text)})
 	}
-	return p.form(method, strings.TrimPrefix(path, "/api/v2"), key, data, string(form[data]), files...)
+	return p.Form(method, strings.TrimPrefix(path, "/api/v2"), key, data, string(form[data]), files...)
 }
 
 const apiPrefix = links.Prefix + "/"
@@ -293,61 +296,29 @@ const apiPrefix = links.Prefix + "/"
 // follow gets every address of the service in an answer: operations with the administrator's key, pages as a signed-in
 // reader.
 func (p *examplePlayer) follow(operation string, body []byte) {
-	p.t.Helper()
+	p.T.Helper()
 	for _, link := range regexp.MustCompile(`"`+regexp.QuoteMeta(p.URL)+`(/[^"]*)"`).FindAllSubmatch(body, -1) {
 		page := strings.ReplaceAll(string(link[1]), `\u0026`, "&")
 		if strings.HasPrefix(page, apiPrefix) {
 			continue
 		}
-		if got := p.visitor.open(page); got.status != http.StatusOK {
-			p.t.Errorf("%s answers with the page %s, which answers %d: %s", operation, page, got.status, got.body)
+		if got := p.visitor.Open(page); got.Status != http.StatusOK {
+			p.T.Errorf("%s answers with the page %s, which answers %d: %s", operation, page, got.Status, got.Body)
 		}
 	}
 	for _, link := range regexp.MustCompile(regexp.QuoteMeta(p.URL+apiPrefix)+`[^"\\,\s]+`).FindAll(body, -1) {
 		path := strings.TrimPrefix(string(link), p.URL)
-		if got := p.do(http.MethodGet, path, adminKey, nil); got.status != http.StatusOK {
-			p.t.Errorf("%s answers with a link to %s, which answers %d: %s", operation, path, got.status, got.body)
+		if got := p.Do(http.MethodGet, path, apitest.AdminKey, nil); got.Status != http.StatusOK {
+			p.T.Errorf("%s answers with a link to %s, which answers %d: %s", operation, path, got.Status, got.Body)
 		}
 	}
 }
-
-var (
-	changingID = regexp.MustCompile(`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{8}\b`)
-	// The last use of a key is written after the request that used it.
-	changingUse = regexp.MustCompile(`"last_used_at":\d+`)
-	// A package contains ids that change.
-	changingPackage = regexp.MustCompile(`"size":\d+,"sha256":"[0-9a-f]{64}"`)
-	// Salts are random, and so are all hashes and signatures that depend on them.
-	changingLog = []struct{ pattern, steady string }{
-		{`127\.0\.0\.1:\d+/acme`, "attestry.example.com/acme"},
-		{`\+[0-9a-f]{8}\+[A-Za-z0-9+/]{44}`, "+4f3c2b1a+AXJ7bhM0c9u0mXq2vK8Jt1nYl5cZr3wQe6oHs9dPfGaU"},
-		{`"size":\d+,"root_hash"`, `"size":57,"root_hash"`},
-		{`/acme\n\d+\n`, "/acme\n57\n"},
-		{`/acme\\n\d+\\n`, `/acme\n57\n`},
-		{`(\\"(hash|group)\\":\\")[0-9a-f]{64}`, "${1}6d12290f746151d6bc6c09d19ca705922df8813379b5031a3a1a6c63505386ff"},
-		{`"salt":"[^"]*","index":\d+,"proof":\[[^]]*\]`, `"salt":"FdS90/pxDGk12mAtsZH5pA==","index":3,"proof":["l1bg+HgANOlzZq9JMSpR+uvjGhQxk03BpXkw2JRf4nw="]`},
-		{`("fact":"[^"]*","index":)\d+`, "${1}3"},
-		{`index \d+\\n([A-Za-z0-9+/=]{44}\\n)*`, `index 3\nl1bg+HgANOlzZq9JMSpR+uvjGhQxk03BpXkw2JRf4nw=\n`},
-		{`"timestamp":[0-9.]+,"lag`, `"timestamp":1793618280.5,"lag`},
-		{`"log_begin":(null|\{[^}]*\})`, `"log_begin":{"size":57,"timestamp":1793611740.5,"note":"attestry.example.com/acme\n57\nl1bg+HgANOlzZq9JMSpR+uvjGhQxk03BpXkw2JRf4nw=\n\n— attestry.example.com/acme eqedtOHFHlgN8LJAIIxtuocpAuaWdfuw6xIoMrGV9EO8cNyJt4HnEuN3CgCVT5dLlOvaMfAW4vKQ0+j5X5/MCojWiQg=\n"}`},
-		{`"rank":"[0-9a-f]{64}"`, `"rank":"0a4f7e2bb96e9ea7c8175b643774f9b37c42f3cf462815bddbf946674f5776fa"`},
-		{`"log_index":\d+`, `"log_index":47`},
-		{`"[0-9a-f]{64}"},"annotations":{"log_index":47}`, `"2f7cdfc7c12ea0012f751aa8fa98e7f4e85bde04f88830f9c0cba43fd722a591"},"annotations":{"log_index":47}`},
-		{`(\\n|\n|")[A-Za-z0-9+/]{43}=`, "${1}l1bg+HgANOlzZq9JMSpR+uvjGhQxk03BpXkw2JRf4nw="},
-		{`[A-Za-z0-9+/]{91,96}=?=?(\\n|\n)`, "eqedtOHFHlgN8LJAIIxtuocpAuaWdfuw6xIoMrGV9EO8cNyJt4HnEuN3CgCVT5dLlOvaMfAW4vKQ0+j5X5/MCojWiQg=${1}"},
-	}
-	// The signed payload of a bundle contains the address of the service.
-	changingPayload = regexp.MustCompile(`"payload":"([^"]+)","payloadType"`)
-	changingKey     = regexp.MustCompile(`"(sig|hint|public_key)":"[^"]+"`)
-	// A number with a fraction, or the seconds of an RFC 3339 time.
-	changingNumber = regexp.MustCompile(`([:,\[]\d+\.\d)\d+(Z?)\b`)
-)
 
 // steady replaces what differs between runs: the address of the service, ids, keys, secrets, values that depend on
 // random salts, and the microseconds by which the clock moves.
 func (p *examplePlayer) steady(text string) string {
 	text = strings.ReplaceAll(text, p.URL, exampleBase)
-	text = changingID.ReplaceAllStringFunc(text, func(id string) string {
+	text = apitest.ChangingID.ReplaceAllStringFunc(text, func(id string) string {
 		for steady, actual := range p.actual {
 			if actual == id {
 				return steady
@@ -358,27 +329,27 @@ func (p *examplePlayer) steady(text string) string {
 		return steady
 	})
 	text = regexp.MustCompile(evidence.APIKeyPattern).ReplaceAllString(text, exampleKey)
-	text = signingSecret.ReplaceAllString(text, exampleSecret)
-	text = invitationLink.ReplaceAllString(text, "/-/invitations/$1/...")
-	text = changingUse.ReplaceAllString(text, `"last_used_at":1793610000`)
-	text = changingPackage.ReplaceAllString(text, `"size":59335,"sha256":"f52c2a48bb96e9ea7c8175b643774f9b37c42f3cf462815bddbf946674f5776f"`)
-	for _, changing := range changingLog {
-		text = regexp.MustCompile(changing.pattern).ReplaceAllString(text, changing.steady)
+	text = apitest.SigningSecret.ReplaceAllString(text, exampleSecret)
+	text = apitest.InvitationLink.ReplaceAllString(text, "/-/invitations/$1/...")
+	text = apitest.ChangingUse.ReplaceAllString(text, `"last_used_at":1793610000`)
+	text = apitest.ChangingPackage.ReplaceAllString(text, `"size":59335,"sha256":"f52c2a48bb96e9ea7c8175b643774f9b37c42f3cf462815bddbf946674f5776f"`)
+	for _, changing := range apitest.ChangingLog {
+		text = regexp.MustCompile(changing.Pattern).ReplaceAllString(text, changing.Steady)
 	}
-	text = changingPayload.ReplaceAllStringFunc(text, func(member string) string {
-		payload, err := base64.StdEncoding.DecodeString(changingPayload.FindStringSubmatch(member)[1])
-		p.must(err)
+	text = apitest.ChangingPayload.ReplaceAllStringFunc(text, func(member string) string {
+		payload, err := base64.StdEncoding.DecodeString(apitest.ChangingPayload.FindStringSubmatch(member)[1])
+		p.Must(err)
 		return `"payload":"` + base64.StdEncoding.EncodeToString([]byte(p.steady(string(payload)))) + `","payloadType"`
 	})
-	text = changingKey.ReplaceAllString(text, `"$1":"..."`)
-	return changingNumber.ReplaceAllString(text, "$1$2")
+	text = apitest.ChangingKey.ReplaceAllString(text, `"$1":"..."`)
+	return apitest.ChangingNumber.ReplaceAllString(text, "$1$2")
 }
 
 // write writes the answers into the files of the examples.
 func (p *examplePlayer) write() {
-	p.t.Helper()
+	p.T.Helper()
 	files, err := examples.Files()
-	p.must(err)
+	p.Must(err)
 	for name, content := range files {
 		for i := range content {
 			content[i].Answer = p.answers[content[i].Operation]
@@ -387,8 +358,8 @@ func (p *examplePlayer) write() {
 		encoder := json.NewEncoder(&text)
 		encoder.SetEscapeHTML(false)
 		encoder.SetIndent("", "  ")
-		p.must(encoder.Encode(content))
-		p.must(os.WriteFile("../examples/"+name, text.Bytes(), 0o644))
+		p.Must(encoder.Encode(content))
+		p.Must(os.WriteFile("../examples/"+name, text.Bytes(), 0o644))
 	}
 }
 

@@ -5,21 +5,23 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"attestry/api/apitest"
 )
 
 func TestBodiesThatAreNotFormsAreRefused(t *testing.T) {
 	t.Parallel()
-	s := share(t)
-	s.createFlow("build")
+	s := apitest.Share(t)
+	s.CreateFlow("build")
 	for path, part := range map[string]string{
-		"PUT /trails/" + s.org + "/build":                        "data_json",
-		"PUT /flows/" + s.org + "/template_file":                 "data_json",
-		"POST /attestations/" + s.org + "/build/trail/t/generic": "data_json",
-		"POST /custom-attestation-types/" + s.org:                "data_json",
-		"PUT /policies/" + s.org:                                 "payload",
+		"PUT /trails/" + s.Org + "/build":                        "data_json",
+		"PUT /flows/" + s.Org + "/template_file":                 "data_json",
+		"POST /attestations/" + s.Org + "/build/trail/t/generic": "data_json",
+		"POST /custom-attestation-types/" + s.Org:                "data_json",
+		"PUT /policies/" + s.Org:                                 "payload",
 	} {
 		method, path, _ := strings.Cut(path, " ")
-		_, errors := s.want(http.StatusBadRequest, method, path, []byte(`{"name":"t"}`)).problem(t)
+		_, errors := s.Want(http.StatusBadRequest, method, path, []byte(`{"name":"t"}`)).Problem(t)
 		want := map[string]string{
 			part:   "Field required [input: None]",
 			"body": "Input should be multipart/form-data with a boundary [input: application/json; charset=utf-8]",
@@ -32,14 +34,14 @@ func TestBodiesThatAreNotFormsAreRefused(t *testing.T) {
 
 func TestOnlyTheWrongMembersOfACommitAreReported(t *testing.T) {
 	t.Parallel()
-	s := share(t)
+	s := apitest.Share(t)
 	for commit, want := range map[string]map[string]string{
 		`{"sha1":"a","timestamp":1750923680,"url":5}`:             {"git_commit_info.url": "Input should be a valid string [input: 5]"},
 		`{"sha1":5,"timestamp":1750923680.5,"verified":"yes"}`:    {"git_commit_info.sha1": "Input should be a valid string [input: 5]"},
 		`{"sha1":"a","timestamp":"soon","parents":["a",1]}`:       {"git_commit_info.timestamp": "Input should be a valid number, unable to parse string as a number [input: soon]", "git_commit_info.parents[1]": "Input should be a valid string [input: 1]"},
 		`{"timestamp":"1750923680","author":null,"verified":"x"}`: {"git_commit_info.sha1": "Field required [input: None]", "git_commit_info.verified": "Input should be a valid boolean, unable to interpret input [input: x]"},
 	} {
-		_, errors := s.wantForm(http.StatusBadRequest, http.MethodPut, "/trails/"+s.org+"/build", `{"name":"t","git_commit_info":`+commit+`}`).problem(t)
+		_, errors := s.WantForm(http.StatusBadRequest, http.MethodPut, "/trails/"+s.Org+"/build", `{"name":"t","git_commit_info":`+commit+`}`).Problem(t)
 		if !maps.Equal(errors, want) {
 			t.Errorf("%s: found %v", commit, errors)
 		}

@@ -4,35 +4,37 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"attestry/api/apitest"
 )
 
 func TestURLsThatBecomeLinksMustBeWebURLs(t *testing.T) {
 	t.Parallel()
-	s := share(t)
-	s.createFlow("build")
-	json := func(method, path, body string) func(string) answer {
-		return func(url string) answer {
-			return s.do(method, "/api/v2"+path, memberKey, []byte(strings.ReplaceAll(body, "%s", url)))
+	s := apitest.Share(t)
+	s.CreateFlow("build")
+	json := func(method, path, body string) func(string) apitest.Answer {
+		return func(url string) apitest.Answer {
+			return s.Do(method, "/api/v2"+path, apitest.MemberKey, []byte(strings.ReplaceAll(body, "%s", url)))
 		}
 	}
-	form := func(method, path, data string) func(string) answer {
-		return func(url string) answer {
-			return s.form(method, path, memberKey, "data_json", strings.ReplaceAll(data, "%s", url))
+	form := func(method, path, data string) func(string) apitest.Answer {
+		return func(url string) apitest.Answer {
+			return s.Form(method, path, apitest.MemberKey, "data_json", strings.ReplaceAll(data, "%s", url))
 		}
 	}
-	artifact := func(urls string) func(string) answer {
-		return json("POST", "/artifacts/"+s.org+"/build", `{"fingerprint":"`+strings.Repeat("a", 64)+`","filename":"f","trail_name":"t",`+urls+`}`)
+	artifact := func(urls string) func(string) apitest.Answer {
+		return json("POST", "/artifacts/"+s.Org+"/build", `{"fingerprint":"`+strings.Repeat("a", 64)+`","filename":"f","trail_name":"t",`+urls+`}`)
 	}
-	attest := func(kind, members string) func(string) answer {
-		return form("POST", s.trailPath("t")+"/"+kind, `{"attestation_name":"x",`+members+`}`)
+	attest := func(kind, members string) func(string) apitest.Answer {
+		return form("POST", s.TrailPath("t")+"/"+kind, `{"attestation_name":"x",`+members+`}`)
 	}
-	trail := func(members string) func(string) answer {
-		return form("PUT", "/trails/"+s.org+"/build", `{"name":"t",`+members+`}`)
+	trail := func(members string) func(string) apitest.Answer {
+		return form("PUT", "/trails/"+s.Org+"/build", `{"name":"t",`+members+`}`)
 	}
 	const web, optional, repo = "https://example.com/a,HTTP://example.com", "https://example.com/a,,www.example.com", "https://example.com/a,git@example.com:a/b.git,ssh://git@example.com/a"
 	const pull = `"git_provider":"github","pull_requests":[{"state":"OPEN","merge_commit":"",`
 	for field, c := range map[string]struct {
-		send  func(url string) answer
+		send  func(url string) apitest.Answer
 		legal string
 	}{
 		"build_url":                               {artifact(`"build_url":"%s","commit_url":""`), optional},
@@ -54,20 +56,20 @@ func TestURLsThatBecomeLinksMustBeWebURLs(t *testing.T) {
 		t.Run(field, func(t *testing.T) {
 			for _, url := range []string{"javascript:alert(1)", "JAVASCRIPT:alert(1)", "data:text/html,x", "file:///etc/passwd", `java\tscript:alert(1)`} {
 				got := c.send(url)
-				message, errors := got.problem(t)
-				if got.status != http.StatusBadRequest || message != "Input payload validation failed" || len(errors) != 1 || !strings.Contains(errors[field], "URL") {
-					t.Errorf("%s: %d %s", url, got.status, got.body)
+				message, errors := got.Problem(t)
+				if got.Status != http.StatusBadRequest || message != "Input payload validation failed" || len(errors) != 1 || !strings.Contains(errors[field], "URL") {
+					t.Errorf("%s: %d %s", url, got.Status, got.Body)
 				}
 			}
 			for url := range strings.SplitSeq(c.legal, ",") {
-				if got := c.send(url); got.status != http.StatusCreated && got.status != http.StatusOK {
-					t.Errorf("%s: %d %s", url, got.status, got.body)
+				if got := c.send(url); got.Status != http.StatusCreated && got.Status != http.StatusOK {
+					t.Errorf("%s: %d %s", url, got.Status, got.Body)
 				}
 			}
 		})
 	}
-	got := json("PUT", "/flows/"+s.org, `{"name":"old","description":"","repo_url":"%s"}`)("javascript:alert(1)")
-	if _, errors := got.problem(t); errors["repo_url"] != "URL scheme should be 'http', 'https', 'ssh', 'git' or 'svn' [input: javascript:alert(1)]" {
-		t.Errorf("a flow: %d %s", got.status, got.body)
+	got := json("PUT", "/flows/"+s.Org, `{"name":"old","description":"","repo_url":"%s"}`)("javascript:alert(1)")
+	if _, errors := got.Problem(t); errors["repo_url"] != "URL scheme should be 'http', 'https', 'ssh', 'git' or 'svn' [input: javascript:alert(1)]" {
+		t.Errorf("a flow: %d %s", got.Status, got.Body)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"attestry/api/apitest"
 	"attestry/evidence"
 )
 
@@ -54,23 +55,23 @@ func (l *wantLogical) observe(s *wantSnapshot) {
 
 // changeMembers sends a request that changes the members of the logical environment.
 func (m *month) changeMembers(method, path, body string, members ...string) {
-	m.t.Helper()
-	before := evidence.Seconds(m.clock.read())
-	m.want(http.StatusOK, method, "/environments/"+m.org+path, []byte(body))
+	m.T.Helper()
+	before := evidence.Seconds(m.Clock.Read())
+	m.Want(http.StatusOK, method, "/environments/"+m.Org+path, []byte(body))
 	m.logical.members = nil
 	for _, name := range members {
 		m.logical.members = append(m.logical.members, m.environments[name])
 	}
-	got := m.getSnapshot("everything", "-1").Timestamp
-	if got < before || got > evidence.Seconds(m.clock.read()) {
-		m.t.Fatalf("%s %s is recorded at %f, sent at %f", method, path, got, before)
+	got := m.GetSnapshot("everything", "-1").Timestamp
+	if got < before || got > evidence.Seconds(m.Clock.Read()) {
+		m.T.Fatalf("%s %s is recorded at %f, sent at %f", method, path, got, before)
 	}
 	m.logical.add(got, nil)
 }
 
 // assertLogical compares the logical environment with the model.
 func (m *month) assertLogical() {
-	m.t.Helper()
+	m.T.Helper()
 	var former map[string]int
 	for i, want := range m.logical.snapshots {
 		m.assertLogicalSnapshot(want, former)
@@ -89,50 +90,50 @@ func (m *month) assertLogical() {
 }
 
 func (m *month) assertLogicalSnapshot(want *wantLogicalSnapshot, former map[string]int) {
-	m.t.Helper()
-	got := m.getSnapshot("everything", strconv.Itoa(want.number))
+	m.T.Helper()
+	got := m.GetSnapshot("everything", strconv.Itoa(want.number))
 	counts := map[string]int{}
 	for _, artifact := range got.Artifacts {
 		fingerprint := artifact["fingerprint"].(string)
-		now, was := int(lookup(m.t, artifact, "annotation", "now").(float64)), int(lookup(m.t, artifact, "annotation", "was").(float64))
+		now, was := int(apitest.Lookup(m.T, artifact, "annotation", "now").(float64)), int(apitest.Lookup(m.T, artifact, "annotation", "was").(float64))
 		if now > 0 {
 			counts[fingerprint] = now
 		}
 		if was != former[fingerprint] || now != want.counts[fingerprint] {
-			m.t.Errorf("everything#%d: %s went from %d to %d, want from %d to %d", want.number, fingerprint, was, now, former[fingerprint], want.counts[fingerprint])
+			m.T.Errorf("everything#%d: %s went from %d to %d, want from %d to %d", want.number, fingerprint, was, now, former[fingerprint], want.counts[fingerprint])
 		}
 	}
 	if int(got.Index) != want.number || got.Timestamp != want.timestamp || got.Type != "logical" || !maps.Equal(counts, want.counts) {
-		m.t.Errorf("everything#%d is #%d of %f with %v, want of %f with %v", want.number, got.Index, got.Timestamp, counts, want.timestamp, want.counts)
+		m.T.Errorf("everything#%d is #%d of %f with %v, want of %f with %v", want.number, got.Index, got.Timestamp, counts, want.timestamp, want.counts)
 	}
 }
 
 // assertLogicalIsFound reads a snapshot by each of its expressions.
 func (m *month) assertLogicalIsFound(want *wantLogicalSnapshot, next *float64) {
-	m.t.Helper()
+	m.T.Helper()
 	moment := time.Unix(int64(math.Ceil(want.timestamp)), 0).UTC().Format("2006-01-02T15:04:05")
 	newer := len(m.logical.snapshots) - want.number
 	for _, expression := range []string{"@{" + moment + "}", fmt.Sprintf("#%d", want.number), fmt.Sprintf("~%d", newer), fmt.Sprintf("-%d", newer+1)} {
-		got := m.getSnapshot("everything", url.PathEscape(expression))
+		got := m.GetSnapshot("everything", url.PathEscape(expression))
 		if int(got.Index) != want.number || got.IsLatest != (next == nil) || next != nil && *got.NextSnapshotTimestamp != *next {
-			m.t.Errorf("everything %s is #%d until %v, want #%d", expression, got.Index, got.NextSnapshotTimestamp, want.number)
+			m.T.Errorf("everything %s is #%d until %v, want #%d", expression, got.Index, got.NextSnapshotTimestamp, want.number)
 		}
 	}
 }
 
 func (m *month) assertLogicalList() {
-	m.t.Helper()
-	items := m.read("/snapshots/" + m.org + "/everything?per_page=1000&reverse=true").([]any)
+	m.T.Helper()
+	items := m.Read("/snapshots/" + m.Org + "/everything?per_page=1000&reverse=true").([]any)
 	if len(items) != len(m.logical.snapshots) {
-		m.t.Fatalf("everything lists %d snapshots, want %d", len(items), len(m.logical.snapshots))
+		m.T.Fatalf("everything lists %d snapshots, want %d", len(items), len(m.logical.snapshots))
 	}
 	for i, item := range items {
 		to := 0.0
 		if i+1 < len(items) {
 			to = m.logical.snapshots[i+1].timestamp
 		}
-		if lookup(m.t, item, "index") != float64(i+1) || lookup(m.t, item, "from") != m.logical.snapshots[i].timestamp || lookup(m.t, item, "to") != to {
-			m.t.Errorf("everything lists %v as the snapshot at %f", item, m.logical.snapshots[i].timestamp)
+		if apitest.Lookup(m.T, item, "index") != float64(i+1) || apitest.Lookup(m.T, item, "from") != m.logical.snapshots[i].timestamp || apitest.Lookup(m.T, item, "to") != to {
+			m.T.Errorf("everything lists %v as the snapshot at %f", item, m.logical.snapshots[i].timestamp)
 		}
 	}
 }
@@ -140,7 +141,7 @@ func (m *month) assertLogicalList() {
 // assertLogicalEvents reads the event log in pages. Its events are those of the causes, with the numbers and times of
 // the logical environment's snapshots.
 func (m *month) assertLogicalEvents() {
-	m.t.Helper()
+	m.T.Helper()
 	want, total := map[int][]string{}, 0
 	for _, snapshot := range m.logical.snapshots {
 		if snapshot.cause == nil {
@@ -154,31 +155,31 @@ func (m *month) assertLogicalEvents() {
 	}
 	got, last := map[int][]string{}, math.MaxInt
 	for page := 1; ; page++ {
-		a := m.want(http.StatusOK, http.MethodGet, fmt.Sprintf("/environments/%s/everything/events?page=%d&per_page=7", m.org, page), nil)
-		if a.header.Get("X-Total-Count") != strconv.Itoa(total) {
-			m.t.Fatalf("everything has %s events, want %d", a.header.Get("X-Total-Count"), total)
+		a := m.Want(http.StatusOK, http.MethodGet, fmt.Sprintf("/environments/%s/everything/events?page=%d&per_page=7", m.Org, page), nil)
+		if a.Header.Get("X-Total-Count") != strconv.Itoa(total) {
+			m.T.Fatalf("everything has %s events, want %d", a.Header.Get("X-Total-Count"), total)
 		}
 		var events []any
-		a.decode(m.t, &events)
+		a.Decode(m.T, &events)
 		if len(events) == 0 {
 			break
 		}
 		for _, event := range events {
-			number := int(lookup(m.t, event, "snapshot_index").(float64))
+			number := int(apitest.Lookup(m.T, event, "snapshot_index").(float64))
 			if number > last {
-				m.t.Errorf("an event of everything#%d comes after one of #%d", number, last)
+				m.T.Errorf("an event of everything#%d comes after one of #%d", number, last)
 			}
 			last = number
-			_, link, _ := strings.Cut(lookup(m.t, event, "_links", "snapshot", "html").(string), "/"+m.org+"/")
-			got[number] = append(got[number], fmt.Sprintf("%s %s %s in %s at %f, %s", lookup(m.t, event, "sha256"), lookup(m.t, event, "type"),
-				lookup(m.t, event, "description"), lookup(m.t, event, "environment_name"), lookup(m.t, event, "reported_at"), link))
+			_, link, _ := strings.Cut(apitest.Lookup(m.T, event, "_links", "snapshot", "html").(string), "/"+m.Org+"/")
+			got[number] = append(got[number], fmt.Sprintf("%s %s %s in %s at %f, %s", apitest.Lookup(m.T, event, "sha256"), apitest.Lookup(m.T, event, "type"),
+				apitest.Lookup(m.T, event, "description"), apitest.Lookup(m.T, event, "environment_name"), apitest.Lookup(m.T, event, "reported_at"), link))
 		}
 	}
 	for number := range len(m.logical.snapshots) + 1 {
 		slices.Sort(want[number])
 		slices.Sort(got[number])
 		if !slices.Equal(got[number], want[number]) {
-			m.t.Errorf("everything#%d has the events\n%v, want\n%v", number, got[number], want[number])
+			m.T.Errorf("everything#%d has the events\n%v, want\n%v", number, got[number], want[number])
 		}
 	}
 }

@@ -24,8 +24,10 @@ type builtImage struct {
 func (b *builtImage) name() string {
 	return fmt.Sprintf("registry.example.com/%s:1.%d", b.service, b.version)
 }
+
 func (b *builtImage) trail() string { return fmt.Sprintf("%s-1.%d", b.service, b.version) }
-func (b *builtImage) repo() string  { return "https://github.com/acme/" + b.service }
+
+func (b *builtImage) repo() string { return "https://github.com/acme/" + b.service }
 
 // imageChange is the change of an image in a snapshot.
 type imageChange struct {

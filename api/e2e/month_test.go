@@ -10,13 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"attestry/api/apitest"
 	"attestry/evidence"
 )
 
 // month is a month of an organization with three environments, reported to the service and applied to a model of what
 // the service must answer.
 type month struct {
-	*service
+	*apitest.Service
 	images       map[string]*builtImage // by fingerprint
 	environments map[string]*wantEnvironment
 	logical      *wantLogical
@@ -26,16 +27,13 @@ type month struct {
 
 const day = 24 * time.Hour
 
-// monthStart is when the clock starts.
-var monthStart = time.Date(2026, time.October, 1, 6, 0, 0, 0, time.UTC)
-
 func newMonth(t *testing.T) *month {
 	m := &month{
-		service: start(t, options{real: true, stoppedAt: monthStart}), images: map[string]*builtImage{},
+		Service: apitest.Start(t, apitest.Options{Real: true, StoppedAt: apitest.MonthStart}), images: map[string]*builtImage{},
 		environments: map[string]*wantEnvironment{}, runs: map[string]map[string]int{}, logical: &wantLogical{},
 	}
 	for name, kind := range map[string]evidence.EnvironmentType{"staging": evidence.ECS, "production": evidence.K8S, "edge": evidence.Server} {
-		m.createEnvironment(name, kind)
+		m.CreateEnvironment(name, kind)
 		m.environments[name] = &wantEnvironment{
 			name: name, kind: string(kind), firstAt: map[string]float64{}, since: map[string]int{},
 			candidates: map[string][]candidate{}, previous: map[string]string{},
@@ -43,7 +41,7 @@ func newMonth(t *testing.T) *month {
 		m.runs[name] = map[string]int{}
 		m.logical.members = append(m.logical.members, m.environments[name])
 	}
-	m.want(http.StatusCreated, http.MethodPut, "/environments/"+m.org, []byte(`{"name":"everything","type":"logical","description":"all there is","included_environments":["staging","production","edge"]}`))
+	m.Want(http.StatusCreated, http.MethodPut, "/environments/"+m.Org, []byte(`{"name":"everything","type":"logical","description":"all there is","included_environments":["staging","production","edge"]}`))
 	return m
 }
 
@@ -63,42 +61,42 @@ func hexOf(service string, version int) string {
 
 // build reports a version from the pipeline of its service, with a commit of an hour ago.
 func (m *month) build(service string, version int) {
-	m.t.Helper()
+	m.T.Helper()
 	image := m.image(service, version)
-	image.committedAt = float64(m.clock.read().Add(-time.Hour).Unix())
+	image.committedAt = float64(m.Clock.Read().Add(-time.Hour).Unix())
 	m.reportImage(image, service+"-ci")
 }
 
 // promote reports a built version to the flow promotion.
 func (m *month) promote(service string, version int) {
-	m.t.Helper()
+	m.T.Helper()
 	m.reportImage(m.image(service, version), "promotion")
 }
 
 func (m *month) reportImage(image *builtImage, flow string) {
-	m.t.Helper()
+	m.T.Helper()
 	m.advance(time.Minute)
 	image.flows = append(image.flows, flow)
 	commit := fmt.Sprintf(`{"sha1":%q,"message":"Change","author":"A. Person <person@example.com>","branch":"main","timestamp":%d,"url":"%s/commit/%s"}`,
 		image.commit, int64(image.committedAt), image.repo(), image.commit)
-	m.want(http.StatusCreated, http.MethodPost, "/artifacts/"+m.org+"/"+flow, fmt.Appendf(nil,
+	m.Want(http.StatusCreated, http.MethodPost, "/artifacts/"+m.Org+"/"+flow, fmt.Appendf(nil,
 		`{"fingerprint":%q,"filename":%q,"git_commit":%q,"git_commit_info":%s,"repo_info":{"name":"acme/%s","url":%q,"provider":"github"},
 		"build_url":"https://ci.example.com/1","commit_url":"%s/commit/%s","template_reference_name":%q,"trail_name":%q}`,
 		image.fingerprint, image.name(), image.commit, commit, image.service, image.repo(), image.repo(), image.commit, image.service, image.trail()))
 }
 
-func (m *month) advance(span time.Duration) { m.clock.advance(span) }
+func (m *month) advance(span time.Duration) { m.Clock.Advance(span) }
 
 // run sets the number of instances of a version in an environment and reports.
 func (m *month) run(environment, service string, version, instances int) {
-	m.t.Helper()
+	m.T.Helper()
 	m.change(environment, service, version, instances)
 	m.report(environment)
 }
 
 // rollOut replaces a version by another and reports.
 func (m *month) rollOut(environment, service string, from, to, instances int) {
-	m.t.Helper()
+	m.T.Helper()
 	m.change(environment, service, from, 0)
 	m.run(environment, service, to, instances)
 }
@@ -115,18 +113,18 @@ func (m *month) change(environment, service string, version, instances int) {
 // report reports the running instances under the name that the environment has in the model, and compares the answer
 // with the model's.
 func (m *month) report(environment string) {
-	m.t.Helper()
+	m.T.Helper()
 	m.advance(time.Minute)
 	want := m.environments[environment]
-	before := evidence.Seconds(m.clock.read())
-	got := m.do(http.MethodPut, "/api/v2/environments/"+m.org+"/"+want.name+"/report/"+want.kind, snapshotterKey, m.reportBody(environment))
+	before := evidence.Seconds(m.Clock.Read())
+	got := m.Do(http.MethodPut, "/api/v2/environments/"+m.Org+"/"+want.name+"/report/"+want.kind, apitest.SnapshotterKey, m.reportBody(environment))
 	made := want.report(m.runs[environment], m.images, before)
 	status, text := http.StatusOK, "report processed, no new snapshots to create"
 	if made {
 		status, text = http.StatusCreated, "OK"
 	}
-	if got.status != status || got.text(m.t) != text {
-		m.t.Fatalf("report %s %v: %d %s", environment, m.runs[environment], got.status, got.body)
+	if got.Status != status || got.Text(m.T) != text {
+		m.T.Fatalf("report %s %v: %d %s", environment, m.runs[environment], got.Status, got.Body)
 	}
 	if made {
 		m.readTimestamp(want.latest(), before)
@@ -136,10 +134,10 @@ func (m *month) report(environment string) {
 
 // readTimestamp checks that a snapshot was made during the report, and copies its exact time into the model.
 func (m *month) readTimestamp(want *wantSnapshot, before float64) {
-	m.t.Helper()
-	shown := m.getSnapshot(want.environment.name, "-1").Timestamp
-	if shown < before || shown > evidence.Seconds(m.clock.read()) {
-		m.t.Fatalf("snapshot %d of %s was made at %f, reported from %f on", want.number, want.environment.name, shown, before)
+	m.T.Helper()
+	shown := m.GetSnapshot(want.environment.name, "-1").Timestamp
+	if shown < before || shown > evidence.Seconds(m.Clock.Read()) {
+		m.T.Fatalf("snapshot %d of %s was made at %f, reported from %f on", want.number, want.environment.name, shown, before)
 	}
 	want.timestamp = shown
 	for fingerprint, first := range want.environment.firstAt {
@@ -157,26 +155,26 @@ func (m *month) reportBody(environment string) []byte {
 		for i := range instances {
 			artifact := map[string]any{
 				"digests":           map[string]string{m.images[fingerprint].name(): fingerprint},
-				"creationTimestamp": m.clock.read().Add(-time.Duration(i) * time.Second).Unix(),
+				"creationTimestamp": m.Clock.Read().Add(-time.Duration(i) * time.Second).Unix(),
 			}
 			switch m.environments[environment].kind {
 			case string(evidence.K8S):
-				artifact["podName"], artifact["namespace"] = fmt.Sprintf("%s-%d", m.images[fingerprint].service, m.clock.read().UnixNano()), "default"
+				artifact["podName"], artifact["namespace"] = fmt.Sprintf("%s-%d", m.images[fingerprint].service, m.Clock.Read().UnixNano()), "default"
 			case string(evidence.ECS):
-				artifact["taskArn"] = fmt.Sprintf("arn:aws:ecs:eu-central-1:1:task/%d", m.clock.read().UnixNano())
+				artifact["taskArn"] = fmt.Sprintf("arn:aws:ecs:eu-central-1:1:task/%d", m.Clock.Read().UnixNano())
 			}
 			artifacts = append(artifacts, artifact)
 		}
 	}
 	body, err := json.Marshal(map[string]any{"artifacts": artifacts})
-	m.must(err)
+	m.Must(err)
 	return body
 }
 
 // TestMonthOfDeliveriesIsReadBack reports a month of deliveries and compares what the service answers with the model.
 func TestMonthOfDeliveriesIsReadBack(t *testing.T) {
 	t.Parallel()
-	if testing.Short() && onRealEngines() {
+	if testing.Short() && apitest.OnRealEngines() {
 		t.Skip("takes half a minute there, and was run on the embedded engines")
 	}
 	m := newMonth(t)
@@ -199,7 +197,7 @@ func TestMonthOfDeliveriesIsReadBack(t *testing.T) {
 }
 
 func (m *month) deliverMonth() {
-	m.t.Helper()
+	m.T.Helper()
 	// The first week: everything is built and rolled out, to staging first.
 	for _, service := range []string{"api", "ledger", "web"} {
 		m.build(service, 1)
@@ -253,7 +251,7 @@ func (m *month) deliverMonth() {
 	// An image without provenance runs. It is put on the allow list, and later its pipeline reports it.
 	m.advance(3 * day)
 	m.run("production", "miner", 1, 1)
-	m.want(http.StatusCreated, http.MethodPut, "/allowlists/"+m.org+"/production",
+	m.Want(http.StatusCreated, http.MethodPut, "/allowlists/"+m.Org+"/production",
 		fmt.Appendf(nil, `{"artifact_name":%q,"artifact_fingerprint":%q,"description":"an experiment"}`, m.image("miner", 1).name(), m.image("miner", 1).fingerprint))
 	m.report("production") // no policy is evaluated, so nothing changes
 	m.build("miner", 1)
@@ -269,7 +267,7 @@ func (m *month) deliverMonth() {
 
 	// Staging is renamed. Reports under the former name are still accepted.
 	m.advance(2 * day)
-	m.want(http.StatusOK, http.MethodPut, "/environments/"+m.org+"/staging/rename", []byte(`{"new_name":"pre-production"}`))
+	m.Want(http.StatusOK, http.MethodPut, "/environments/"+m.Org+"/staging/rename", []byte(`{"new_name":"pre-production"}`))
 	m.build("api", 5)
 	m.rollOut("staging", "api", 4, 5, 1)
 	m.environments["staging"].name = "pre-production"

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"attestry/api/apitest"
 )
 
 // namedOperation is an operation that stores a name.
@@ -12,42 +14,42 @@ type namedOperation struct {
 	operation string // method and path in the OpenAPI document
 	location  string // of the name in the findings
 	most      int
-	send      func(name string) answer
+	send      func(name string) apitest.Answer
 }
 
-func namedOperations(s *service) []namedOperation {
+func namedOperations(s *apitest.Service) []namedOperation {
 	fingerprint := strings.Repeat("a", 64)
-	put := func(path, body string, name string) answer {
-		return s.do(http.MethodPut, "/api/v2"+path, memberKey, fmt.Appendf(nil, body, name))
+	put := func(path, body string, name string) apitest.Answer {
+		return s.Do(http.MethodPut, "/api/v2"+path, apitest.MemberKey, fmt.Appendf(nil, body, name))
 	}
-	form := func(method, path, data string, files ...part) func(string) answer {
-		return func(name string) answer {
-			return s.form(method, strings.ReplaceAll(path, "%s", name), memberKey, "data_json", strings.ReplaceAll(data, "%s", name), files...)
+	form := func(method, path, data string, files ...apitest.Part) func(string) apitest.Answer {
+		return func(name string) apitest.Answer {
+			return s.Form(method, strings.ReplaceAll(path, "%s", name), apitest.MemberKey, "data_json", strings.ReplaceAll(data, "%s", name), files...)
 		}
 	}
-	artifact := func(flow, body string) func(string) answer {
-		return func(name string) answer {
-			return s.do(http.MethodPost, "/api/v2/artifacts/"+s.org+"/"+strings.ReplaceAll(flow, "%s", name), memberKey,
+	artifact := func(flow, body string) func(string) apitest.Answer {
+		return func(name string) apitest.Answer {
+			return s.Do(http.MethodPost, "/api/v2/artifacts/"+s.Org+"/"+strings.ReplaceAll(flow, "%s", name), apitest.MemberKey,
 				[]byte(`{"fingerprint":"`+fingerprint+`","build_url":"","commit_url":"",`+strings.ReplaceAll(body, "%s", name)+`}`))
 		}
 	}
 	const attestations = "POST /attestations/{org}/{flow_name}/trail/{trail_name}/"
-	attest := "/attestations/" + s.org + "/"
+	attest := "/attestations/" + s.Org + "/"
 	const generic = `{"attestation_name":"x","is_compliant":true}`
 	return []namedOperation{
-		{"PUT /flows/{org}/template_file", "name", 255, form("PUT", "/flows/"+s.org+"/template_file", `{"name":"%s","description":""}`)},
-		{"PUT /flows/{org}", "name", 255, func(name string) answer { return put("/flows/"+s.org, `{"name":"%s","description":""}`, name) }},
-		{"PUT /flows/{org}/{flow_name}/rename", "new_name", 255, func(name string) answer {
-			return put("/flows/"+s.org+"/build/rename", `{"new_name":"r%s"}`, name[1:])
+		{"PUT /flows/{org}/template_file", "name", 255, form("PUT", "/flows/"+s.Org+"/template_file", `{"name":"%s","description":""}`)},
+		{"PUT /flows/{org}", "name", 255, func(name string) apitest.Answer { return put("/flows/"+s.Org, `{"name":"%s","description":""}`, name) }},
+		{"PUT /flows/{org}/{flow_name}/rename", "new_name", 255, func(name string) apitest.Answer {
+			return put("/flows/"+s.Org+"/build/rename", `{"new_name":"r%s"}`, name[1:])
 		}},
-		{"PUT /trails/{org}/{flow_name}", "name", 255, form("PUT", "/trails/"+s.org+"/build", `{"name":"%s"}`)},
-		{"PUT /environments/{org}", "name", 255, func(name string) answer {
-			return put("/environments/"+s.org, `{"name":"%s","type":"K8S","description":""}`, name)
+		{"PUT /trails/{org}/{flow_name}", "name", 255, form("PUT", "/trails/"+s.Org+"/build", `{"name":"%s"}`)},
+		{"PUT /environments/{org}", "name", 255, func(name string) apitest.Answer {
+			return put("/environments/"+s.Org, `{"name":"%s","type":"K8S","description":""}`, name)
 		}},
-		{"PUT /environments/{org}/{env_name}/rename", "new_name", 255, func(name string) answer {
-			return put(s.environmentsPath()+"/host/rename", `{"new_name":"r%s"}`, name[1:])
+		{"PUT /environments/{org}/{env_name}/rename", "new_name", 255, func(name string) apitest.Answer {
+			return put(s.EnvironmentsPath()+"/host/rename", `{"new_name":"r%s"}`, name[1:])
 		}},
-		{"POST /custom-attestation-types/{org}", "name", 255, form("POST", s.typesPath(), `{"name":"%s"}`)},
+		{"POST /custom-attestation-types/{org}", "name", 255, form("POST", s.TypesPath(), `{"name":"%s"}`)},
 		{"POST /artifacts/{org}/{flow_name}", "path.flow_name", 255, artifact("%s", `"filename":"f","trail_name":"t"`)},
 		{"POST /artifacts/{org}/{flow_name}", "trail_name", 255, artifact("build", `"filename":"f","trail_name":"%s"`)},
 		{"POST /artifacts/{org}/{flow_name}", "template_reference_name", 255, artifact("build", `"filename":"f","trail_name":"t","template_reference_name":"%s"`)},
@@ -57,46 +59,46 @@ func namedOperations(s *service) []namedOperation {
 		{attestations + "generic", "attestation_name", 255, form("POST", attest+"build/trail/t/generic", `{"attestation_name":"%s","is_compliant":true}`)},
 		{attestations + "generic", "target_artifacts[0]", 255, form("POST", attest+"build/trail/t/generic",
 			`{"attestation_name":"x","is_compliant":true,"target_artifacts":["%s"]}`)},
-		{attestations + "generic", "attachment_file.filename", 1024, func(name string) answer {
-			return form("POST", attest+"build/trail/t/generic", generic, attachment(name, "content"))(name)
+		{attestations + "generic", "attachment_file.filename", 1024, func(name string) apitest.Answer {
+			return form("POST", attest+"build/trail/t/generic", generic, apitest.Attachment(name, "content"))(name)
 		}},
 	}
 }
 
 func TestNamesHaveLimits(t *testing.T) {
 	t.Parallel()
-	s := share(t)
-	s.createFlow("build")
-	s.createEnvironment("host", "server")
+	s := apitest.Share(t)
+	s.CreateFlow("build")
+	s.CreateEnvironment("host", "server")
 	for _, c := range namedOperations(s) {
 		t.Run(c.operation+" "+c.location, func(t *testing.T) {
 			longest := strings.Repeat("n", c.most)
 			got := c.send(longest + "n")
 			want := fmt.Sprintf("String should have at most %d characters [input: ", c.most)
-			if message, errors := got.problem(t); got.status != http.StatusBadRequest || message != "Input payload validation failed" ||
+			if message, errors := got.Problem(t); got.Status != http.StatusBadRequest || message != "Input payload validation failed" ||
 				len(errors) != 1 || !strings.HasPrefix(errors[c.location], want) || len(errors[c.location]) > 300 {
-				t.Errorf("a name that is too long: %d %s", got.status, got.body)
+				t.Errorf("a name that is too long: %d %s", got.Status, got.Body)
 			}
-			if got := c.send(longest); got.status != http.StatusCreated && got.status != http.StatusOK {
-				t.Errorf("the longest name: %d %s", got.status, got.body)
+			if got := c.send(longest); got.Status != http.StatusCreated && got.Status != http.StatusOK {
+				t.Errorf("the longest name: %d %s", got.Status, got.Body)
 			}
 		})
 	}
 	for name, path := range map[string]string{
-		"flow": s.flowsPath(), "trail": "/trails/" + s.org + "/r" + strings.Repeat("n", 254), "environment": s.environmentsPath(), "attestation type": s.typesPath(),
+		"flow": s.FlowsPath(), "trail": "/trails/" + s.Org + "/r" + strings.Repeat("n", 254), "environment": s.EnvironmentsPath(), "attestation type": s.TypesPath(),
 	} {
 		t.Run(name+" is not found", func(t *testing.T) {
-			s.in(t).want(http.StatusNotFound, http.MethodGet, path+"/"+strings.Repeat("n", 256), nil)
+			s.In(t).Want(http.StatusNotFound, http.MethodGet, path+"/"+strings.Repeat("n", 256), nil)
 		})
 	}
 }
 
 func TestTrailOfALongCommitIsRefused(t *testing.T) {
 	t.Parallel()
-	s := share(t)
-	got := s.want(http.StatusBadRequest, http.MethodPost, "/artifacts/"+s.org+"/build", []byte(
+	s := apitest.Share(t)
+	got := s.Want(http.StatusBadRequest, http.MethodPost, "/artifacts/"+s.Org+"/build", []byte(
 		`{"fingerprint":"`+strings.Repeat("a", 64)+`","filename":"f","build_url":"","commit_url":"","git_commit_info":{"sha1":"`+strings.Repeat("a", 256)+`"}}`))
-	if _, errors := got.problem(t); !strings.HasPrefix(errors["trail_name"], "String should have at most 255 characters") {
-		t.Errorf("got %s", got.body)
+	if _, errors := got.Problem(t); !strings.HasPrefix(errors["trail_name"], "String should have at most 255 characters") {
+		t.Errorf("got %s", got.Body)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"attestry/api/apitest"
+	"attestry/api/apitest/webclient"
 	"attestry/api/examples"
 	"attestry/storage"
 	"attestry/storage/storagetest"
@@ -35,18 +37,18 @@ func (f *faultyReads) around(command storagetest.Command, run func() error) erro
 func TestNothingIsReadInPart(t *testing.T) {
 	t.Parallel()
 	faulty := &faultyReads{}
-	s := start(t, options{stoppedAt: time.Unix(1_793_610_000, 500_000_000), settings: []string{newSigningKey(t), logKeyFile(t)}, wrap: func(docs storage.Documents) storage.Documents {
+	s := apitest.Start(t, apitest.Options{StoppedAt: time.Unix(1_793_610_000, 500_000_000), Settings: []string{apitest.NewSigningKey(t), apitest.LogKeyFile(t)}, Wrap: func(docs storage.Documents) storage.Documents {
 		faulty.Interceptor = storagetest.Interceptor{Documents: docs, Around: faulty.around}
 		return faulty
 	}})
 	written, err := examples.All()
-	s.must(err)
-	p := &examplePlayer{service: s, visitor: s.signedIn(readerKey), actual: map[string]string{}, answers: map[string]json.RawMessage{}}
+	s.Must(err)
+	p := &examplePlayer{Service: s, visitor: webclient.SignedIn(s, apitest.ReaderKey), actual: map[string]string{}, answers: map[string]json.RawMessage{}}
 	failed := 0
 	for _, operation := range exampleOrder {
-		s.prepareExample(operation)
+		prepareExample(s, operation)
 		p.exchangeExample(written[operation])
-		s.clock.advance(time.Minute)
+		s.Clock.Advance(time.Minute)
 		if method, path := p.addressOf(written[operation]); method == http.MethodGet {
 			failed += faulty.check(s, operation, path)
 		}
@@ -57,27 +59,27 @@ func TestNothingIsReadInPart(t *testing.T) {
 }
 
 // check fails each command of a request once, and returns their number.
-func (f *faultyReads) check(s *service, operation, path string) int {
-	s.t.Helper()
+func (f *faultyReads) check(s *apitest.Service, operation, path string) int {
+	s.T.Helper()
 	for n := 1; ; n++ {
 		f.counted.Store(0)
 		f.fails.Store(int64(n))
-		request, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.URL+path, nil)
-		s.must(err)
-		request.Header.Set("Authorization", "Bearer "+adminKey)
+		request, err := http.NewRequestWithContext(s.T.Context(), http.MethodGet, s.URL+path, nil)
+		s.Must(err)
+		request.Header.Set("Authorization", "Bearer "+apitest.AdminKey)
 		request.Header.Set("Traceparent", "00-"+faultyTrace+"-00f067aa0ba902b7-01")
 		response, err := http.DefaultClient.Do(request)
-		s.must(err)
+		s.Must(err)
 		_, broken := io.Copy(io.Discard, response.Body)
 		response.Body.Close()
 		switch reached := f.counted.Load() >= int64(n); {
 		case !reached && (response.StatusCode != http.StatusOK || broken != nil):
-			s.t.Errorf("%s answers %d without a failure: %v", operation, response.StatusCode, broken)
+			s.T.Errorf("%s answers %d without a failure: %v", operation, response.StatusCode, broken)
 			return n
 		case !reached:
 			return n - 1
 		case broken == nil && response.StatusCode < http.StatusInternalServerError:
-			s.t.Errorf("%s answers %d although command %d failed", operation, response.StatusCode, n)
+			s.T.Errorf("%s answers %d although command %d failed", operation, response.StatusCode, n)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"attestry/api/apitest"
 	"attestry/evidence"
 	"attestry/evidence/identity"
 	"attestry/storage"
@@ -62,7 +63,7 @@ func TestPastedKeyIsNeitherLoggedNorAnswered(t *testing.T) {
 		"a long imported key": strings.Repeat("correct horse/", 40),
 	}
 	engine := &leakyDocuments{}
-	s := start(t, options{withoutWorker: true, wrap: func(docs storage.Documents) storage.Documents {
+	s := apitest.Start(t, apitest.Options{WithoutWorker: true, Wrap: func(docs storage.Documents) storage.Documents {
 		engine.Documents = docs
 		return engine
 	}})
@@ -72,7 +73,7 @@ func TestPastedKeyIsNeitherLoggedNorAnswered(t *testing.T) {
 			Users:         []identity.DeclaredUser{{Name: name, Keys: []identity.DeclaredKey{{Secret: evidence.Secret(key), Description: "laptop"}}}},
 			Organizations: []identity.DeclaredOrganization{{Name: "of-" + name, Members: map[string]evidence.Role{name: evidence.Admin}}},
 		})
-		s.must(err)
+		s.Must(err)
 		for _, authorization := range []string{"Bearer " + key, "Basic " + base64.StdEncoding.EncodeToString([]byte(key+":"))} {
 			for escaping, escape := range map[string]func(string) string{"as in a path": url.PathEscape, "each byte": escapeAll} {
 				for place, request := range map[string]struct {
@@ -86,36 +87,36 @@ func TestPastedKeyIsNeitherLoggedNorAnswered(t *testing.T) {
 					"a parameter":            {path: "/trails/of-" + name + "?per_page=" + escape(key), status: 400},
 					"the request id":         {path: "/flows/of-" + name, id: key, status: 200},
 					"the request id, hidden": {path: "/flows/of-" + name, id: escape(key), status: 200},
-					"a body":                 {method: "PUT", path: "/flows/of-" + name, body: `{"name":` + quoteJSON(key) + `}`, status: 400},
+					"a body":                 {method: "PUT", path: "/flows/of-" + name, body: `{"name":` + apitest.QuoteJSON(key) + `}`, status: 400},
 					"an error":               {path: "/flows/of-" + name + "/" + escape(key), fails: "names", logged: "no answer about ", status: 500},
 					"a panic":                {path: "/flows/of-" + name + "/" + escape(key), panics: "names", logged: "lost in ", status: 500},
 					"the user agent":         {path: "/flows/of-" + name, status: 200},
 				} {
 					t.Run(form+", "+authorization[:6]+", "+place+", "+escaping, func(t *testing.T) {
-						s := s.in(t)
+						s := s.In(t)
 						engine.mode.Store(&failingReads{fails: request.fails, panics: request.panics})
 						method := request.method
 						if method == "" {
 							method = http.MethodGet
 						}
 						sent, err := http.NewRequestWithContext(t.Context(), method, s.URL+"/api/v2"+request.path, strings.NewReader(request.body))
-						s.must(err)
+						s.Must(err)
 						sent.Header.Set("Authorization", authorization)
 						sent.Header.Set("Content-Type", "application/json")
 						sent.Header.Set("User-Agent", key)
 						if request.id != "" {
 							sent.Header.Set("X-Request-ID", request.id)
 						}
-						before := len(s.log.String())
-						got := s.exchange(sent)
-						if got.status != request.status {
-							t.Errorf("status %d, want %d: %s", got.status, request.status, got.body)
+						before := len(s.Log.String())
+						got := s.Exchange(sent)
+						if got.Status != request.status {
+							t.Errorf("status %d, want %d: %s", got.Status, request.status, got.Body)
 						}
-						for header, values := range got.header {
+						for header, values := range got.Header {
 							wantHidden(t, key, header, strings.Join(values, " "))
 						}
-						wantHidden(t, key, "the answer", string(got.body))
-						written := s.log.String()[before:]
+						wantHidden(t, key, "the answer", string(got.Body))
+						written := s.Log.String()[before:]
 						wantHidden(t, key, "the log", written)
 						if request.logged != "" && (!strings.Contains(written, request.logged) || !strings.Contains(written, "[hidden]")) {
 							t.Errorf("%q is not in the log: nothing was to be hidden", request.logged)
@@ -127,15 +128,13 @@ func TestPastedKeyIsNeitherLoggedNorAnswered(t *testing.T) {
 	}
 }
 
-func quoteJSON(text string) string { return `"` + strings.ReplaceAll(text, `"`, `\"`) + `"` }
-
 // wantHidden checks that a text does not contain a key, or the beginning of a long one, also after percent-decoding and
 // unquoting.
 func wantHidden(t *testing.T, key, where, text string) {
 	t.Helper()
 	key = key[:min(len(key), 100)]
 	for range 3 {
-		for _, form := range []string{key, strings.ReplaceAll(key, " ", "+"), strings.Trim(quoteJSON(key), `"`)} {
+		for _, form := range []string{key, strings.ReplaceAll(key, " ", "+"), strings.Trim(apitest.QuoteJSON(key), `"`)} {
 			if strings.Contains(text, form) || strings.Contains(strings.ReplaceAll(text, `\"`, `"`), form) {
 				t.Fatalf("the key is in %s: %s", where, text)
 			}

@@ -17,13 +17,14 @@ import (
 	"testing"
 	"time"
 
+	"attestry/api/apitest"
 	"attestry/scripts/clienttest"
 )
 
 const (
 	nginxSite       = "../../deploy/nginx/attestry.conf"
 	nginxClients    = 4
-	nginxBootstrap  = "users: [{name: administrator, api_keys: [{key: " + adminKey + ", description: test}]}]\norganizations: [{name: acme, members: {administrator: admin}}]\n"
+	nginxBootstrap  = "users: [{name: administrator, api_keys: [{key: " + apitest.AdminKey + ", description: test}]}]\norganizations: [{name: acme, members: {administrator: admin}}]\n"
 	nginxTemplate   = "version: 1\ntrail: {attestations: [{name: unit-test, type: generic}]}\n"
 	nginxConfigFile = `user root;
 daemon off;
@@ -64,7 +65,7 @@ func (c *child) start() {
 			c.t.Log(c.output.String())
 		}
 	})
-	eventually(c.t, c.address+" is ready", func() bool {
+	apitest.Eventually(c.t, c.address+" is ready", func() bool {
 		response, err := http.Get("http://" + c.address + "/ready")
 		return err == nil && response.Body.Close() == nil && response.StatusCode == http.StatusOK
 	})
@@ -117,32 +118,32 @@ func startBalanced(t *testing.T, nginx string) *balanced {
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "attestry/api").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	redis, err := emptyRedis(t.Context(), 2)
+	redis, err := apitest.EmptyRedis(t.Context(), 2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	bucket, err := newBucket()
+	bucket, err := apitest.NewBucket()
 	if err != nil {
 		t.Fatal(err)
 	}
-	front := freeAddress(t)
-	writeFile(t, filepath.Join(b.folder, "bootstrap.yaml"), nginxBootstrap)
+	front := apitest.FreeAddress(t)
+	apitest.WriteFile(t, filepath.Join(b.folder, "bootstrap.yaml"), nginxBootstrap)
 	shared := []string{
-		"ATTESTRY_DATABASE_URL=" + newMongoDB(), "ATTESTRY_OBJECTS_URL=" + bucket, "ATTESTRY_REDIS_URL=" + redis, "ATTESTRY_BASE_URL=http://" + front,
+		"ATTESTRY_DATABASE_URL=" + apitest.NewMongoDB(), "ATTESTRY_OBJECTS_URL=" + bucket, "ATTESTRY_REDIS_URL=" + redis, "ATTESTRY_BASE_URL=http://" + front,
 		"ATTESTRY_BOOTSTRAP_FILE=" + filepath.Join(b.folder, "bootstrap.yaml"), "ATTESTRY_LOG_LEVEL=warn", "ATTESTRY_TRUSTED_PROXIES=127.0.0.1",
 		drain,
 	}
 	for _, documented := range []string{"127.0.0.1:8001", "127.0.0.1:8002"} {
-		c := &child{t: t, address: freeAddress(t), monitor: freeAddress(t), program: program}
+		c := &child{t: t, address: apitest.FreeAddress(t), monitor: apitest.FreeAddress(t), program: program}
 		c.environ = append([]string{"ATTESTRY_LISTEN=" + c.address, "ATTESTRY_MONITOR_LISTEN=" + c.monitor}, shared...)
 		c.start()
 		b.processes = append(b.processes, c)
 		site = strings.Replace(site, documented, c.address, 1)
 	}
-	writeFile(t, filepath.Join(b.folder, "site.conf"), strings.Replace(site, "listen 80;", "listen "+front+";", 1))
-	writeFile(t, filepath.Join(b.folder, "nginx.conf"), nginxConfigFile)
+	apitest.WriteFile(t, filepath.Join(b.folder, "site.conf"), strings.Replace(site, "listen 80;", "listen "+front+";", 1))
+	apitest.WriteFile(t, filepath.Join(b.folder, "nginx.conf"), nginxConfigFile)
 	(&child{t: t, address: front, program: nginx, args: []string{"-p", b.folder, "-e", "error.log", "-c", "nginx.conf"}}).start()
-	b.client = clienttest.New("acme", adminKey, "http://"+front)
+	b.client = clienttest.New("acme", apitest.AdminKey, "http://"+front)
 	return b
 }
 
@@ -150,7 +151,7 @@ func startBalanced(t *testing.T, nginx string) *balanced {
 // requests. nginx does not repeat requests that were sent and may have been recorded.
 func TestProcessesBehindNginxRestartWithoutAFailedRequest(t *testing.T) {
 	nginx := os.Getenv("ATTESTRY_TEST_NGINX")
-	if nginx == "" || testRedis == "" || testMongoDB == "" || testS3 == "" {
+	if nginx == "" || apitest.RealRedis == "" || apitest.RealMongoDB == "" || apitest.RealS3 == "" {
 		t.Skip("scripts/test --long restarts processes behind nginx")
 	}
 	b := startBalanced(t, nginx)
@@ -184,7 +185,7 @@ func TestProcessesBehindNginxRestartWithoutAFailedRequest(t *testing.T) {
 		before := answered.Load()
 		p.stop()
 		p.start()
-		eventually(t, "nginx sends requests to the restarted process", p.recordsAttestations)
+		apitest.Eventually(t, "nginx sends requests to the restarted process", p.recordsAttestations)
 		if n := answered.Load() - before; n < 100 {
 			t.Errorf("%d requests were answered meanwhile", n)
 		}

@@ -9,34 +9,36 @@ import (
 	"strings"
 	"testing"
 
+	"attestry/api/apitest"
+	"attestry/api/apitest/peers"
 	"attestry/evidence"
 )
 
 // inTrace sends a request as an administrator in the trace with an id, "" for no trace.
-func (s *service) inTrace(id, method, path string, body []byte) {
-	s.t.Helper()
-	request, err := http.NewRequestWithContext(s.t.Context(), method, s.URL+"/api/v2"+path, bytes.NewReader(body))
-	s.must(err)
-	request.Header.Set("Authorization", "Bearer "+adminKey)
+func inTrace(s *apitest.Service, id, method, path string, body []byte) {
+	s.T.Helper()
+	request, err := http.NewRequestWithContext(s.T.Context(), method, s.URL+"/api/v2"+path, bytes.NewReader(body))
+	s.Must(err)
+	request.Header.Set("Authorization", "Bearer "+apitest.AdminKey)
 	if id != "" {
 		request.Header.Set("traceparent", "00-"+id+"-00f067aa0ba902b7-01")
 	}
-	if got := s.send(request); got.status >= http.StatusMultipleChoices {
-		s.t.Fatalf("%s %s: %d %s", method, path, got.status, got.body)
+	if got := s.Send(request); got.Status >= http.StatusMultipleChoices {
+		s.T.Fatalf("%s %s: %d %s", method, path, got.Status, got.Body)
 	}
 }
 
 // traced returns the different log lines of a trace as sorted messages and tasks.
-func (s *service) traced(id string) []string {
-	s.t.Helper()
+func traced(s *apitest.Service, id string) []string {
+	s.T.Helper()
 	var lines []string
-	for text := range strings.Lines(s.log.String()) {
+	for text := range strings.Lines(s.Log.String()) {
 		var line struct {
 			Message string `json:"msg"`
 			Task    string `json:"task"`
 			Trace   string `json:"trace_id"`
 		}
-		s.must(json.Unmarshal([]byte(text), &line))
+		s.Must(json.Unmarshal([]byte(text), &line))
 		if entry := strings.TrimSpace(line.Message + " " + line.Task); line.Trace == id && !slices.Contains(lines, entry) {
 			lines = append(lines, entry)
 		}
@@ -48,28 +50,28 @@ func (s *service) traced(id string) []string {
 // TestTasksAreLoggedInTheTraceOfTheirRequest sends reports in two traces, and between them one without a trace.
 func TestTasksAreLoggedInTheTraceOfTheirRequest(t *testing.T) {
 	t.Parallel()
-	r := newReceivers(t)
-	s := start(t, options{settings: r.settings()})
-	s.createEnvironment("host", evidence.Server)
-	s.want(http.StatusCreated, http.MethodPut, s.orgActionsPath()+"/environments", fmt.Appendf(nil,
-		`{"name": "tell", "environments": ["host"], "triggers": ["ON_STARTED_ARTIFACT"], "targets": [{"type": "WEBHOOK", "webhook": "%s/hook"}]}`, r.web.URL))
+	r := peers.NewReceivers(t)
+	s := apitest.Start(t, apitest.Options{Settings: r.Settings()})
+	s.CreateEnvironment("host", evidence.Server)
+	s.Want(http.StatusCreated, http.MethodPut, s.OrgActionsPath()+"/environments", fmt.Appendf(nil,
+		`{"name": "tell", "environments": ["host"], "triggers": ["ON_STARTED_ARTIFACT"], "targets": [{"type": "WEBHOOK", "webhook": "%s/hook"}]}`, r.Web.URL))
 	const first, second, packaged = "4bf92f3577b34da6a3ce929d0e0e4736", "5bf92f3577b34da6a3ce929d0e0e4736", "6bf92f3577b34da6a3ce929d0e0e4736"
 	for i, id := range []string{first, "", second} {
-		s.inTrace(id, http.MethodPut, s.environmentsPath()+"/host/report/server", serverReport(fmt.Sprint("artifact-", i)))
-		eventually(t, "the webhook is called", func() bool { return len(r.at("/hook")) == i+1 })
+		inTrace(s, id, http.MethodPut, s.EnvironmentsPath()+"/host/report/server", apitest.ServerReport(fmt.Sprint("artifact-", i)))
+		apitest.Eventually(t, "the webhook is called", func() bool { return len(r.At("/hook")) == i+1 })
 	}
 	want := []string{"request", "task done delivery:send", "task done environment:report", "task done event:fanout"}
 	for _, id := range []string{first, second} {
-		eventually(t, "all lines of the trace are there", func() bool { return slices.Equal(s.traced(id), want) })
+		apitest.Eventually(t, "all lines of the trace are there", func() bool { return slices.Equal(traced(s, id), want) })
 	}
 
-	s.createFlow("build")
-	s.attestGeneric("release", "checked", true, "")
-	s.inTrace(packaged, http.MethodGet, "/trails/"+s.org+"/build/release/audit_package", nil)
-	eventually(t, "all lines of the package are there", func() bool {
-		return slices.Equal(s.traced(packaged), []string{"request", "task done package:assemble"})
+	s.CreateFlow("build")
+	s.AttestGeneric("release", "checked", true, "")
+	inTrace(s, packaged, http.MethodGet, "/trails/"+s.Org+"/build/release/audit_package", nil)
+	apitest.Eventually(t, "all lines of the package are there", func() bool {
+		return slices.Equal(traced(s, packaged), []string{"request", "task done package:assemble"})
 	})
-	if strings.Contains(s.log.String(), `"trace_id":""`) {
+	if strings.Contains(s.Log.String(), `"trace_id":""`) {
 		t.Error("a line has an empty trace")
 	}
 }

@@ -113,7 +113,7 @@ func (f *fakeAPI) signOut(t *testing.T) {
 
 func (*fakeAPI) ServeOtherPages(fiber.Handler) {}
 
-// Operation knows no operation: api/e2e tests the forms of the settings with the real ones.
+// Operation knows no operation: TestFormsAreFilledWithStoredValues and others test forms with the real ones.
 func (*fakeAPI) Operation(string) (server.Operation, bool) { return server.Operation{}, false }
 
 func (*fakeAPI) Explain(_ context.Context, err error) (int, string, http.Header) {

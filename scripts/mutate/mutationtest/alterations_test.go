@@ -94,10 +94,10 @@ func TestSeedChoosesTheSameAlterationsAfterOtherLinesHaveChanged(t *testing.T) {
 func TestPackagesFor(t *testing.T) {
 	tests := tests{stories: true}
 	for pkg, want := range map[string][]string{
-		"attestry/storage/pipelines": {"attestry/storage/pipelines", "./app/recording", "./api/e2e/..."},
-		"attestry/storage/tenancy":   {"attestry/storage/tenancy", "./storage/pebble", "./storage/pipelines", "./api/e2e/..."},
-		"attestry/evidence/policy":   {"attestry/evidence/policy", "./evidence/...", "./app/recording", "./api/e2e/..."},
-		"attestry/app/facts":         {"attestry/app/facts", "./api/e2e/..."},
+		"attestry/storage/pipelines": {"attestry/storage/pipelines", "./app/recording", "./api/..."},
+		"attestry/storage/tenancy":   {"attestry/storage/tenancy", "./storage/pebble", "./storage/pipelines", "./api/..."},
+		"attestry/evidence/policy":   {"attestry/evidence/policy", "./evidence/...", "./app/recording", "./api/..."},
+		"attestry/app/facts":         {"attestry/app/facts", "./api/..."},
 	} {
 		if got := tests.packagesFor(pkg); !slices.Equal(got, want) {
 			t.Errorf("%s is tested by %v", pkg, got)

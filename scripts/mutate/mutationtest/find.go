@@ -27,7 +27,7 @@ var otherTests = map[string][]string{
 }
 
 // stories are the tests of the whole service, which run last.
-const stories = "./api/e2e/..."
+const stories = "./api/..."
 
 // tests runs tests of altered code.
 type tests struct {

@@ -1,0 +1,243 @@
+package attestations_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"attestry/api/apitest"
+)
+
+// populateAttestations creates attestations of two flows. It advances the clock by the gap after each.
+func populateAttestations(s *apitest.Service, gap time.Duration) {
+	s.T.Helper()
+	post := func(flow, kind, name, members string) {
+		s.WantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.Org+"/"+flow+"/trail/t/"+kind, `{"attestation_name":"`+name+`",`+members+`}`)
+		s.Clock.Advance(gap)
+	}
+	commit := `,"git_commit_info":{"sha1":"` + apitest.FirstCommit + `"}`
+	post("one", "generic", "lint", `"is_compliant":true`)
+	post("one", "junit", "unit-test", `"junit_results":[]`+commit)
+	post("two", "generic", "lint", `"is_compliant":false`+commit)
+	post("two", "system", "risk", `"type_name":"decision","attestation_data":{"is_compliant":true}`)
+	post("two", "junit", "load-test", `"junit_results":[{"name":"s","failures":1,"errors":0,"skipped":0,"total":5,"duration":2.5}]`)
+}
+
+func TestAttestationsOfAnOrganizationAreFiltered(t *testing.T) {
+	t.Parallel()
+	s := apitest.Start(t, apitest.Options{})
+	before := time.Now().Unix()
+	populateAttestations(s, 10*time.Second)
+	for query, want := range map[string]string{
+		"":                              "load-test risk lint unit-test lint",
+		"?name=lint":                    "lint lint",
+		"?name=lin":                     "",
+		"?name=":                        "load-test risk lint unit-test lint",
+		"?name_regex=test":              "load-test unit-test",
+		"?name_regex=%5El":              "load-test lint lint",
+		"?flow=one":                     "unit-test lint",
+		"?flow=one&flow=two&type=junit": "load-test unit-test",
+		"?flow=one&flow=nosuch":         "unit-test lint",
+		"?flow=nosuch":                  "",
+		"?type=decision":                "risk",
+		"?type=system:decision":         "risk",
+		"?type=junit&type=decision":     "load-test risk unit-test",
+		"?type=nosuch":                  "",
+		"?is_compliant=true":            "risk unit-test lint",
+		"?is_compliant=false&name=lint": "lint",
+		"?is_compliant=0&flow=one":      "",
+		fmt.Sprintf("?to_timestamp=%d", before-1):                            "",
+		fmt.Sprintf("?from_timestamp=%d&to_timestamp=%d", before, before+15): "unit-test lint",
+		fmt.Sprintf("?flow=two&from_timestamp=%d", before+25):                "load-test risk",
+	} {
+		t.Run(s.CaseName(query), func(t *testing.T) {
+			s := s.In(t)
+			page := s.Read("/attestations/" + s.Org + query)
+			data := apitest.Lookup(t, page, "data").([]any)
+			if got := apitest.Column(t, data, "attestation_name"); got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+			for _, one := range data {
+				apitest.ClientReads(t, "attestation", one)
+			}
+			if total := apitest.Lookup(t, page, "pagination"); total != nil && apitest.Lookup(t, total, "total") != float64(len(data)) {
+				t.Errorf("total is %v", apitest.Lookup(t, total, "total"))
+			}
+		})
+	}
+	for query, field := range map[string]string{
+		"?name=a&name_regex=b":                             "query.name_regex",
+		"?name_regex=%28":                                  "query.name_regex",
+		"?name_regex=%28%3F%3Da%29":                        "query.name_regex",
+		"?name_regex=" + strings.Repeat("a", 501):          "query.name_regex",
+		"?name_regex=" + strings.Repeat("a%7B0,999%7D", 9): "query.name_regex",
+		"?after=nonsense":                                  "query.after",
+		"?after=2.bm9uc2Vuc2U":                             "query.after",
+		"?after=1.x":                                       "query.after",
+	} {
+		t.Run(s.CaseName(query), func(t *testing.T) {
+			s := s.In(t)
+			message, errors := s.Want(http.StatusBadRequest, http.MethodGet, "/attestations/"+s.Org+query, nil).Problem(t)
+			if message != "Input payload validation failed" || errors[field] == "" {
+				t.Errorf("%q %q", message, errors)
+			}
+		})
+	}
+}
+
+func TestFilterByAllNamesOfAFlowListsAttestationsOnce(t *testing.T) {
+	t.Parallel()
+	s := apitest.Share(t)
+	populateAttestations(s, 0)
+	s.Want(http.StatusOK, http.MethodPut, "/flows/"+s.Org+"/one/rename", []byte(`{"new_name":"uno"}`))
+	s.Want(http.StatusOK, http.MethodPut, "/flows/"+s.Org+"/two/archive", []byte("null"))
+	data := apitest.Lookup(t, s.Read("/attestations/"+s.Org+"?flow=one&flow=uno&flow=two"), "data")
+	if got := apitest.Column(t, data, "attestation_name"); got != "unit-test lint" {
+		t.Errorf("listed %s", got)
+	}
+}
+
+func TestAttestationsOfAnOrganizationArePagedByCursor(t *testing.T) {
+	t.Parallel()
+	s := apitest.ShareOnAnyEngine(t)
+	populateAttestations(s, 0)
+	for filter, want := range map[string]string{
+		"":                 "load-test risk lint unit-test lint",
+		"&flow=two":        "load-test risk lint",
+		"&name_regex=t":    "load-test lint unit-test lint",
+		"&is_compliant=on": "risk unit-test lint",
+	} {
+		t.Run(s.CaseName(filter), func(t *testing.T) {
+			s := s.In(t)
+			var names []string
+			address := "/attestations/" + s.Org + "?per_page=2" + filter
+			for number := 1; address != ""; number++ {
+				if number > 5 {
+					t.Fatalf("the pages do not end")
+				}
+				page := s.Read(address)
+				if self := apitest.Lookup(t, page, "_links", "self", "href").(string); !strings.HasPrefix(self, s.URL+"/api/v2/attestations/"+s.Org+"?") {
+					t.Errorf("self is %s", self)
+				}
+				if pagination := apitest.Lookup(t, page, "pagination"); pagination != nil {
+					apitest.ClientReads(t, "pagination", pagination)
+					if apitest.Lookup(t, pagination, "page") != float64(number) || apitest.Lookup(t, pagination, "per_page") != 2.0 {
+						t.Errorf("page %d is %v", number, pagination)
+					}
+				}
+				for _, one := range apitest.Lookup(t, page, "data").([]any) {
+					names = append(names, apitest.Lookup(t, one, "attestation_name").(string))
+				}
+				address = ""
+				if next := apitest.Lookup(t, page, "_links", "next"); next != nil && number == 1 {
+					back := strings.Replace(apitest.Lookup(t, next, "href").(string), "after=2.", "after=0.", 1)
+					s.Want(http.StatusBadRequest, http.MethodGet, strings.TrimPrefix(back, s.URL+"/api/v2"), nil)
+				}
+				if next := apitest.Lookup(t, page, "_links", "next"); next != nil {
+					u, err := url.Parse(apitest.Lookup(t, next, "href").(string))
+					s.Must(err)
+					address = strings.TrimPrefix(u.RequestURI(), "/api/v2")
+				}
+			}
+			if got := strings.Join(names, " "); got != want {
+				t.Errorf("the pages have %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+func TestAttestationsOfAFlowAreListedInPages(t *testing.T) {
+	t.Parallel()
+	s := apitest.Start(t, apitest.Options{Real: true})
+	before := time.Now().Unix()
+	populateAttestations(s, 10*time.Second)
+	for query, want := range map[string]string{
+		"":                              "load-test risk lint",
+		"?page=1&per_page=2":            "load-test risk",
+		"?page=2&per_page=2":            "lint",
+		"?page=3&per_page=2":            "",
+		"?page=0&per_page=0":            "load-test",
+		"?page=-1&per_page=1000":        "load-test risk lint",
+		"?page=9999999999&per_page=100": "",
+	} {
+		t.Run(s.CaseName(query), func(t *testing.T) {
+			s := s.In(t)
+			page := s.Read("/attestations/" + s.Org + "/two" + query)
+			apitest.ClientReads(t, "pagination", apitest.Lookup(t, page, "pagination"))
+			if got := apitest.Column(t, apitest.Lookup(t, page, "data"), "attestation_name"); got != want || apitest.Lookup(t, page, "pagination", "total") != 3.0 {
+				t.Errorf("%s of %v, want %s", got, apitest.Lookup(t, page, "pagination"), want)
+			}
+		})
+	}
+	if got := apitest.Lookup(t, s.Read("/attestations/"+s.Org+"/two?per_page=1000"), "pagination", "per_page"); got != 100.0 {
+		t.Errorf("a page has %v", got)
+	}
+	page := s.Read(fmt.Sprintf("/attestations/%s/two?to_timestamp=%d", s.Org, before+25))
+	if got := apitest.Column(t, apitest.Lookup(t, page, "data"), "attestation_name"); got != "lint" || apitest.Lookup(t, page, "pagination", "total") != 1.0 {
+		t.Errorf("in the span are %s of %v", got, apitest.Lookup(t, page, "pagination"))
+	}
+}
+
+func TestAttestationsAreFoundByTheirCommit(t *testing.T) {
+	t.Parallel()
+	s := apitest.Share(t)
+	populateAttestations(s, 0)
+	s.ReportArtifact("two", "t2", "app", apitest.AttestedFingerprint, apitest.SecondCommit)
+	s.WantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.Org+"/two/trail/t2/generic",
+		`{"attestation_name":"of-artifact","is_compliant":true,"artifact_fingerprint":"`+apitest.AttestedFingerprint+`"}`)
+	path := "/attestations/" + s.Org + "/list_attestations_for_criteria?commit_list=" + apitest.FirstCommit
+	unknown := strings.Repeat("3", 40)
+	for query, want := range map[string]string{
+		"":                                     "lint unit-test",
+		"&flow_name=one":                       "unit-test",
+		"&attestation_name=lint":               "lint",
+		"&attestation_type=junit":              "unit-test",
+		"&attestation_type=custom:x":           "",
+		"&attestation_type=decision":           "",
+		"&attestation_id=ignored":              "lint unit-test",
+		"&commit_list=" + apitest.SecondCommit: "lint unit-test",
+		"&commit_list=" + unknown:              "lint unit-test",
+		"&flow_name=&attestation_name=":        "lint unit-test",
+	} {
+		t.Run(s.CaseName(query), func(t *testing.T) {
+			s := s.In(t)
+			if got := apitest.Column(t, apitest.Lookup(t, s.Read(path+query), apitest.FirstCommit), "attestation_name"); got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+		})
+	}
+	both := s.Read(path + "&commit_list=" + apitest.SecondCommit + "&commit_list=" + unknown).(map[string]any)
+	if got := apitest.Column(t, both[apitest.SecondCommit], "attestation_name"); got != "of-artifact" || len(both) != 3 || len(both[unknown].([]any)) != 0 {
+		t.Errorf("read %v", both)
+	}
+	bare := "/attestations/" + s.Org + "/list_attestations_for_criteria"
+	apitest.WantMessage(t, s.Want(http.StatusBadRequest, http.MethodGet, bare, nil), "commit_list is required: provide one or more commit SHAs to search.")
+	apitest.WantMessage(t, s.Want(http.StatusBadRequest, http.MethodGet, bare+"?attestation_name=lint", nil), "commit_list is required: provide one or more commit SHAs to search.")
+	for query, field := range map[string]string{"?commit_list=abc": "query.commit_list[0]", "?commit_list=" + apitest.FirstCommit + "&attestation_type=nosuch": "query.attestation_type"} {
+		t.Run(s.CaseName(query), func(t *testing.T) {
+			s := s.In(t)
+			if _, errors := s.Want(http.StatusBadRequest, http.MethodGet, bare+query, nil).Problem(t); errors[field] == "" {
+				t.Errorf("%q", errors)
+			}
+		})
+	}
+	s.Want(http.StatusNotFound, http.MethodGet, path+"&flow_name=nosuch", nil)
+}
+
+func TestAttestationsAreFoundByTheirIDs(t *testing.T) {
+	t.Parallel()
+	s := apitest.Share(t)
+	s.AttestGeneric("t", "one", true, "")
+	s.AttestGeneric("t", "two", true, "")
+	one, two := apitest.Lookup(t, s.OnlyAttestation("t", "one"), "attestation_id").(string), apitest.Lookup(t, s.OnlyAttestation("t", "two"), "attestation_id").(string)
+	got := s.Read("/attestations/" + s.Org + "?ids=" + two + "&ids=" + one + "&ids=unknown&name=other")
+	if list := apitest.Lookup(t, got, "data").([]any); len(list) != 2 || apitest.Lookup(t, list[0], "attestation_id") != min(one, two) {
+		t.Errorf("answered %v", got)
+	}
+	if foreign := apitest.Lookup(t, s.Read("/attestations/"+s.Public+"?ids="+one), "data").([]any); len(foreign) != 0 {
+		t.Errorf("another organization is answered %v", foreign)
+	}
+}

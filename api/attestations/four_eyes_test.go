@@ -1,0 +1,366 @@
+package attestations_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"attestry/api/apitest"
+	"attestry/api/apitest/webclient"
+	"attestry/evidence"
+	"attestry/evidence/audit"
+)
+
+// reviewedChange is a trail with pull requests: commits as "author time" (- for an author without a username, web for
+// the website of GitHub), approvals as "name state time".
+type reviewedChange struct {
+	author   string // of the trail's commit
+	pulls    []apitest.Pull
+	absent   bool // no attestation at all
+	approved bool // the verdict of public policies
+	says     string
+}
+
+// approvalPolicy requires independent approval of pull requests.
+const approvalPolicy = apitest.PolicyHead + "artifacts:\n  attestations:\n    - {type: pull_request, independent_approval: true}\n"
+
+func TestIndependentApprovalHasTheVerdictsOfPublicPolicies(t *testing.T) {
+	t.Parallel()
+	s := apitest.ShareOnAnyEngine(t)
+	s.PutPolicy(http.StatusCreated, `{"name":"four-eyes"}`, apitest.PolicyFile(approvalPolicy))
+	s.CreateFlow("build")
+	ada, late := []string{"ada 10"}, "grace APPROVED 20"
+	number := 0
+	for name, c := range map[string]reviewedChange{
+		"no attestation":                         {author: "Ada <ada@example.com>", absent: true, says: "there is no attestation of type pull_request"},
+		"an attestation without a pull request":  {author: "Ada <ada@example.com>", says: "is non-compliant"},
+		"a machine account svc_deploy":           {author: "svc_deploy", absent: true, approved: true, says: "machine account"},
+		"dependabot":                             {author: "dependabot[bot] <49699333+dependabot[bot]@users.noreply.github.com>", absent: true, approved: true},
+		"github-actions":                         {author: "github-actions[bot]", absent: true, approved: true},
+		"ci-signed-commit-bot":                   {author: "ci-signed-commit-bot[bot] <x@example.com>", absent: true, approved: true},
+		"an address that begins like a machine":  {author: "Ada <ada@users.noreply.github.com>", absent: true},
+		"approved after the last commit":         {pulls: []apitest.Pull{{Author: "ada", Commits: ada, Approvals: []string{late}}}, approved: true},
+		"the merge commit, approved by another":  {pulls: []apitest.Pull{{Author: "ada", Merge: true, Commits: ada, Approvals: []string{late}}}, approved: true},
+		"merged by the approver":                 {pulls: []apitest.Pull{{Author: "grace", Merge: true, Commits: ada, Approvals: []string{late}}}, approved: true},
+		"opened by the approver, not merged":     {pulls: []apitest.Pull{{Author: "grace", Commits: ada, Approvals: []string{late}}}, says: "grace has no approval of somebody else after the last commit"},
+		"approved by its author":                 {pulls: []apitest.Pull{{Author: "ada", Commits: ada, Approvals: []string{"ada APPROVED 20"}}}, says: "ada has no approval"},
+		"merged and approved by its author":      {pulls: []apitest.Pull{{Author: "ada", Merge: true, Commits: ada, Approvals: []string{"ADA APPROVED 20"}}}, says: "ada has no approval"},
+		"another commit after the approval":      {pulls: []apitest.Pull{{Author: "ada", Commits: []string{"ada 10", "ada 30"}, Approvals: []string{late}}}, says: "after the last commit"},
+		"no approval":                            {pulls: []apitest.Pull{{Author: "ada", Commits: ada}}, says: "ada has no approval"},
+		"two authors approve one another":        {pulls: []apitest.Pull{{Author: "ada", Merge: true, Commits: []string{"ada 10", "grace 11"}, Approvals: []string{late, "ada APPROVED 21"}}}, approved: true},
+		"two authors, one approves":              {pulls: []apitest.Pull{{Author: "ada", Merge: true, Commits: []string{"ada 10", "grace 11"}, Approvals: []string{late}}}, says: "grace has no approval"},
+		"a commit of nobody":                     {pulls: []apitest.Pull{{Author: "ada", Merge: true, Commits: []string{"ada 10", "- 11"}, Approvals: []string{late}}}, says: "it is not known who wrote commit"},
+		"all commits of nobody":                  {pulls: []apitest.Pull{{Author: "ada", Merge: true, Commits: []string{"- 10"}, Approvals: []string{late}}}, says: "it is not known who wrote commit"},
+		"no commits":                             {pulls: []apitest.Pull{{Author: "ada", Merge: true, Approvals: []string{late}}}, says: "it is not known who wrote the code"},
+		"a machine account with unknown authors": {author: "svc_deploy", pulls: []apitest.Pull{{Author: "ada", Commits: []string{"- 10"}}}, approved: true},
+		"a commit of the website beside others":  {pulls: []apitest.Pull{{Author: "ada", Merge: true, Commits: []string{"ada 10", "web 11"}, Approvals: []string{late}}}, approved: true},
+		"the second pull request is approved":    {pulls: []apitest.Pull{{Author: "ada", Commits: ada}, {Author: "ada", Commits: ada, Approvals: []string{late}}}, approved: true},
+		"dismissed or changes requested":         {pulls: []apitest.Pull{{Author: "ada", Commits: ada, Approvals: []string{"grace DISMISSED 20", "joan CHANGES_REQUESTED 20"}}}, says: "ada has no approval"},
+		"one dismissed and one approved":         {pulls: []apitest.Pull{{Author: "ada", Commits: ada, Approvals: []string{"joan DISMISSED 20", late}}}, approved: true},
+		"an approver without a name":             {pulls: []apitest.Pull{{Author: "ada", Commits: ada, Approvals: []string{"- APPROVED 20"}}}, says: "ada has no approval"},
+	} {
+		number++
+		trail, fingerprint := fmt.Sprint("t", number), apitest.PadHex(fmt.Sprintf("%x", 0xf0000+number), 64)
+		t.Run(name, func(t *testing.T) {
+			s := s.In(t)
+			author := c.author
+			if author == "" {
+				author = "Ada <ada@example.com>"
+			}
+			s.WantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.Org+"/build", fmt.Sprintf(
+				`{"name":%q,"git_commit_info":{"sha1":%q,"message":"m","author":%q,"branch":"main","timestamp":5,"url":"https://git.example.com/1"}}`, trail, apitest.TrailCommit, author))
+			if !c.absent {
+				s.PullRequests(trail, c.pulls...)
+			}
+			s.ReportArtifact("build", trail, "app", fingerprint, apitest.TrailCommit)
+			verdict, texts := fourEyes(s, fingerprint)
+			if verdict != c.approved || !strings.Contains(texts, c.says) {
+				t.Errorf("the verdict is %t: %s", verdict, texts)
+			}
+		})
+	}
+}
+
+// fourEyes asserts an artifact against the policy four-eyes and returns the verdict and its explanation.
+func fourEyes(s *apitest.Service, fingerprint string) (passes bool, why string) {
+	s.T.Helper()
+	path := "/asserts/" + s.Org + "/fingerprint/" + fingerprint
+	passes = apitest.Lookup(s.T, s.Read(path+"?policy_name=four-eyes"), "compliant").(bool)
+	return passes, strings.Join(apitest.TextsIn(s.Read(path+"/explanation?policy_name="+url.QueryEscape("four-eyes"))), "\n")
+}
+
+func TestPoliciesSetApproversAndMachineAccounts(t *testing.T) {
+	t.Parallel()
+	s := apitest.ShareOnAnyEngine(t)
+	s.CreateFlow("build")
+	s.WantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.Org+"/build", `{"name":"t","git_commit_info":{"sha1":"`+apitest.TrailCommit+`","message":"m","author":"svc_deploy","branch":"main","timestamp":5}}`)
+	s.ReportArtifact("build", "t", "app", apitest.CLIFingerprint, apitest.TrailCommit)
+	s.PullRequests("t", apitest.Pull{Author: "ada", Commits: []string{"ada 10"}, Approvals: []string{"grace APPROVED 20", "Grace APPROVED 21"}})
+	rule := func(status int, rule, says string) {
+		t.Helper()
+		s.PutPolicy(status, `{"name":"four-eyes"}`, apitest.PolicyFile(apitest.PolicyHead+"artifacts:\n  attestations:\n    - {type: pull_request, independent_approval: "+rule+"}\n"))
+		if _, why := fourEyes(s, apitest.CLIFingerprint); !strings.Contains(why, says) {
+			t.Errorf("%s says %s, want %s", rule, why, says)
+		}
+	}
+	rule(http.StatusCreated, "{approvers: 2, machine_accounts: []}", "an author has the approval of 1 after the last commit, the rule asks for 2")
+	rule(http.StatusOK, "{approvers: 2}", "machine account")
+	rule(http.StatusOK, "{approvers: 1, machine_accounts: ['robot-.*']}", "there is the compliant attestation 'pr'")
+	rule(http.StatusOK, "false", "there is the compliant attestation 'pr'")
+	// An override counts with its verdict because its reason is recorded.
+	rule(http.StatusOK, "{approvers: 2, machine_accounts: []}", "the rule asks for 2")
+	s.Want(http.StatusOK, http.MethodPost, "/attestations/"+s.Org+"/build/trail/t/override",
+		[]byte(`{"attestation_name":"pr","original_attestation_type":"pull_request","new_compliance_status":true,"reason":"joan approved on paper"}`))
+	if passes, why := fourEyes(s, apitest.CLIFingerprint); !passes || !strings.Contains(why, "there is the compliant attestation") {
+		t.Errorf("with an override the verdict is %t: %s", passes, why)
+	}
+	for name, wrong := range map[string]struct{ rule, says string }{
+		"another type":      {"{type: junit, independent_approval: true}", "needs the type 'pull_request'"},
+		"too few":           {"{type: pull_request, independent_approval: {approvers: 0}}", "from 1 to 20"},
+		"too many":          {"{type: pull_request, independent_approval: {approvers: 21}}", "from 1 to 20"},
+		"no number":         {"{type: pull_request, independent_approval: {approvers: two}}", "from 1 to 20"},
+		"no pattern":        {"{type: pull_request, independent_approval: {machine_accounts: [a, '(']}}", "independent_approval.machine_accounts.1 (line 4"},
+		"two patterns":      {"{type: pull_request, independent_approval: {machine_accounts: [')|(.*']}}", "unexpected )"},
+		"no list":           {"{type: pull_request, independent_approval: {machine_accounts: bot}}", "valid list"},
+		"an unknown member": {"{type: pull_request, independent_approval: {approver: 2}}", "Extra inputs"},
+		"a text":            {"{type: pull_request, independent_approval: 'yes'}", "valid boolean"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := s.In(t)
+			got := s.PutPolicy(http.StatusBadRequest, `{"name":"wrong"}`, apitest.PolicyFile(apitest.PolicyHead+"artifacts:\n  attestations:\n    - "+wrong.rule+"\n"))
+			if !strings.Contains(string(got.Body), wrong.says) || !strings.Contains(string(got.Body), "line 4") {
+				t.Errorf("it says %s", got.Body)
+			}
+		})
+	}
+}
+
+func TestTemplatesRequireIndependentApproval(t *testing.T) {
+	t.Parallel()
+	s := apitest.ShareOnAnyEngine(t)
+	s.CreateFlow("build", apitest.YAMLFile("version: 1\ntrail:\n  artifacts:\n    - {name: app, attestations: [{name: pr, type: pull_request, independent_approval: true}]}\n"))
+	begin := func(status int, author string) {
+		t.Helper()
+		s.WantForm(status, http.MethodPut, "/trails/"+s.Org+"/build", fmt.Sprintf(
+			`{"name":"t","git_commit_info":{"sha1":%q,"message":"m","author":%q,"branch":"main","timestamp":5}}`, apitest.TrailCommit, author))
+	}
+	wantTrail := func(status, lack string) {
+		t.Helper()
+		trail := s.Read("/trails/" + s.Org + "/build/t")
+		found := apitest.Lookup(t, trail, "compliance_status", "artifacts_statuses", "app", "attestations_statuses").([]any)
+		if got := apitest.Lookup(t, trail, "compliance_status", "status"); got != status || apitest.Column(t, found, "approval_lack") != lack {
+			t.Errorf("the trail is %v, %v; want %s, %s", got, found, status, lack)
+		}
+	}
+	begin(http.StatusCreated, "Ada <ada@example.com>")
+	s.ReportArtifact("build", "t", "app", apitest.CLIFingerprint, apitest.TrailCommit)
+	wantTrail("INCOMPLETE", "<nil>")
+	// A machine account needs no pull request. A change of the trail's commit evaluates the artifact again.
+	begin(http.StatusOK, "svc_deploy")
+	wantTrail("COMPLIANT", "")
+	begin(http.StatusOK, "Ada <ada@example.com>")
+	wantTrail("INCOMPLETE", "<nil>")
+	s.PullRequestsOf("t", "app", apitest.Pull{Author: "ada", Commits: []string{"ada 10"}})
+	wantTrail("NON-COMPLIANT", "ada has no approval of somebody else after the last commit")
+	if why := strings.Join(apitest.TextsIn(s.Read("/asserts/"+s.Org+"/fingerprint/"+apitest.CLIFingerprint+"/explanation?flow=build")), "\n"); !strings.Contains(why, "ada has no approval of somebody else") {
+		t.Errorf("the explanation is %s", why)
+	}
+	v := webclient.SignedIn(s, apitest.AdminKey)
+	v.WantPage(http.StatusOK, "/"+s.Org+"/flows/build", "pull_request</bdi>, approved by others")
+	v.WantPage(http.StatusOK, "/"+s.Org+"/flows/build/trails/t", "ada has no approval of somebody else after the last commit")
+	got := s.Get(http.MethodGet, "/trails/"+s.Org+"/build/t/audit_package")
+	if result := apitest.VerifyCompressed(t, got.Body); len(result.Findings) > 0 {
+		t.Errorf("the package does not hold: %v", result.Findings)
+	}
+	s.PullRequestsOf("t", "app", apitest.Pull{Author: "ada", Commits: []string{"ada 10"}, Approvals: []string{"grace APPROVED 20"}})
+	wantTrail("COMPLIANT", "<nil>")
+	if compliant := apitest.Lookup(t, s.Read("/trails/"+s.Org+"/build/t"), "template", "trail", "artifacts", 0, "attestations", 0, "independent_approval", "approvers"); compliant != 1.0 {
+		t.Errorf("the template asks for %v", compliant)
+	}
+}
+
+func TestEnvironmentsAreEvaluatedAgainAfterAChangeOfTheAuthor(t *testing.T) {
+	t.Parallel()
+	s := apitest.ShareOnAnyEngine(t)
+	s.PutPolicy(http.StatusCreated, `{"name":"four-eyes"}`, apitest.PolicyFile(approvalPolicy))
+	s.CreateFlow("build")
+	s.Want(http.StatusCreated, http.MethodPut, s.EnvironmentsPath(), []byte(`{"name":"prod","type":"server","description":"","policies":["four-eyes"]}`))
+	status := http.StatusCreated
+	for author, compliant := range map[string]bool{"Ada <ada@example.com>": false, "svc_deploy": true} {
+		s.WantForm(status, http.MethodPut, "/trails/"+s.Org+"/build", fmt.Sprintf(
+			`{"name":"t","git_commit_info":{"sha1":%q,"message":"m","author":%q,"branch":"main","timestamp":5}}`, apitest.TrailCommit, author))
+		if status == http.StatusCreated {
+			s.ReportArtifact("build", "t", "app", evidence.HashAPIKey("app"), apitest.TrailCommit)
+		}
+		status = http.StatusOK
+		s.ReportServer("prod", "app")
+		if got := apitest.Lookup(t, s.Read(s.EnvironmentsPath()+"/prod"), "state"); got != compliant {
+			t.Errorf("after a commit of %s, the environment is %v", author, got)
+		}
+	}
+}
+
+func TestIndependentApprovalUsesTheAccountsOfPeople(t *testing.T) {
+	t.Parallel()
+	s := apitest.ShareOnAnyEngine(t)
+	s.PutPolicy(http.StatusCreated, `{"name":"four-eyes"}`, apitest.PolicyFile(approvalPolicy))
+	s.CreateFlow("build")
+	put := func(s *apitest.Service, status int, file string) apitest.Answer {
+		t.Helper()
+		body, err := json.Marshal(map[string]string{"content": file, "comment": "for the audit"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Want(status, http.MethodPut, "/organizations/"+s.Org+"/people", body)
+	}
+	file := "people:\n  - {name: Ada Lovelace, accounts: [ada, ada-work]}\n  - {name: Grace Hopper, accounts: [grace, grace@example.com]}\n"
+	number := 0
+	attestPulls := func(s *apitest.Service, pulls string) (trail, fingerprint string) {
+		s.T.Helper()
+		number++
+		trail, fingerprint = fmt.Sprint("t", number), apitest.PadHex(fmt.Sprintf("%x", 0xa0000+number), 64)
+		s.WantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.Org+"/build", fmt.Sprintf(
+			`{"name":%q,"git_commit_info":{"sha1":%q,"message":"m","author":"Ada <ada@example.com>","branch":"main","timestamp":5}}`, trail, apitest.TrailCommit))
+		s.WantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.Org+"/build/trail/"+trail+"/pull_request",
+			`{"attestation_name":"pr","git_provider":"github","pull_requests":[`+pulls+`]}`)
+		s.ReportArtifact("build", trail, "app", fingerprint, apitest.TrailCommit)
+		return trail, fingerprint
+	}
+	twice := apitest.Pull{Author: "ada", Commits: []string{"ada 10"}, Approvals: []string{"Ada-Work APPROVED 20"}}.JSON()
+	_, before := attestPulls(s, twice)
+	if passes, why := fourEyes(s, before); !passes {
+		t.Errorf("before the file, two accounts are not two people: %s", why)
+	}
+	if version := apitest.Lookup(t, s.Read("/organizations/"+s.Org+"/people"), "version"); version != 0.0 {
+		t.Errorf("before the first file, the version is %v", version)
+	}
+	put(s, http.StatusOK, file)
+	put(s, http.StatusOK, file) // unchanged: makes no version
+	if got := s.Read("/organizations/" + s.Org + "/people"); apitest.Lookup(t, got, "version") != 1.0 || apitest.Lookup(t, got, "content") != file {
+		t.Errorf("the file is %v", got)
+	}
+	if passes, _ := fourEyes(s, before); !passes {
+		t.Error("the file changes the verdict on what was recorded before")
+	}
+	unknown := strings.Replace(apitest.Pull{Author: "ada", Merge: true, Commits: []string{"- 10"}, Approvals: []string{"ada APPROVED 20"}}.JSON(), "Somebody <somebody@", "Grace <grace@", 1)
+	verified := strings.Replace(unknown, `"branch":"b"`, `"branch":"b","verified":true`, 1)
+	for name, c := range map[string]struct {
+		pulls  string
+		passes bool
+		says   string
+	}{
+		"approved with a second account":    {twice, false, "Ada Lovelace has no approval of somebody else"},
+		"approved by another":               {apitest.Pull{Author: "ADA", Commits: []string{"ada-work 10"}, Approvals: []string{"grace APPROVED 20"}}.JSON(), true, ""},
+		"an account that is not in it":      {apitest.Pull{Author: "joan", Commits: []string{"joan 10"}, Approvals: []string{"ada APPROVED 20"}}.JSON(), true, ""},
+		"an address that nobody verified":   {unknown, false, "it is not known who wrote commit"},
+		"an address with a valid signature": {verified, true, ""},
+		"a verified address that approves":  {strings.Replace(verified, `"username":"ada"`, `"username":"Grace"`, 1), false, "Grace Hopper has no approval of somebody else"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := s.In(t)
+			trail, fingerprint := attestPulls(s, c.pulls)
+			if passes, why := fourEyes(s, fingerprint); passes != c.passes || !strings.Contains(why, c.says) {
+				t.Errorf("the verdict is %t: %s", passes, why)
+			}
+			got := s.Get(http.MethodGet, "/trails/"+s.Org+"/build/"+trail+"/audit_package")
+			if result := apitest.VerifyCompressed(t, got.Body); len(result.Findings) > 0 {
+				t.Errorf("without the file, the package does not hold: %v", result.Findings)
+			}
+		})
+	}
+	put(s, http.StatusOK, "people: []\n")
+	if got := s.Read("/organizations/" + s.Org + "/people?version=1"); apitest.Lookup(t, got, "content") != file {
+		t.Errorf("the first version is %v", got)
+	}
+	s.Want(http.StatusNotFound, http.MethodGet, "/organizations/"+s.Org+"/people?version=3", nil)
+	if log := string(s.Get(http.MethodGet, "/membership-audit-log/"+s.Org).Body); strings.Count(log, `"kind":"people"`) != 2 || !strings.Contains(log, "version 2 of the accounts of people") {
+		t.Errorf("the audit log is %s", log)
+	}
+	for name, c := range map[string]struct{ file, says string }{
+		"a person twice":       {"people:\n  - {name: Ada}\n  - {name: ADA}\n", "people.1.name (line 3, column 12)\\n  Value error, this is an account of 'Ada' already [input: ADA]"},
+		"an account of two":    {"people:\n  - {name: Ada, accounts: [a]}\n  - {name: Grace, accounts: [g, A]}\n", "people.1.accounts.1 (line 3, column 33)"},
+		"an account twice":     {"people: [{name: Ada, accounts: [a, a]}]", "people.0.accounts.1 (line 1"},
+		"no name":              {"people:\n  - {accounts: [a]}\n", "people.0.name"},
+		"an empty account":     {"people: [{name: Ada, accounts: ['']}]", "at least 1 character"},
+		"a long account":       {"people: [{name: Ada, accounts: [" + strings.Repeat("a", 256) + "]}]", "at most 255 characters"},
+		"another member":       {"people: [{name: Ada, account: a}]", "Extra inputs"},
+		"no list":              {"people: Ada", "valid list"},
+		"no YAML":              {"people: [", "Invalid YAML"},
+		"no file":              {"", "content"},
+		"too many accounts":    {"people: [{name: Ada, accounts: [\n" + strings.ReplaceAll(numbered(20_000), ",", ",\n") + "]}]", "at most 20000 names and accounts"},
+		"a file that is large": {"people: [] #" + strings.Repeat("a", 524_288), "content"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := s.In(t)
+			got := put(s, http.StatusBadRequest, c.file)
+			if !strings.Contains(string(got.Body), c.says) {
+				t.Errorf("it says %.400s", got.Body)
+			}
+		})
+	}
+}
+
+// numbered returns count different words, separated by commas.
+func numbered(count int) string {
+	words := make([]string, count)
+	for i := range words {
+		words[i] = fmt.Sprint("a", i)
+	}
+	return strings.Join(words, ",")
+}
+
+func TestPackagesHaveTheSameVerdictsOnIndependentApproval(t *testing.T) {
+	t.Parallel()
+	s := apitest.ShareOnAnyEngine(t)
+	s.PutPolicy(http.StatusCreated, `{"name":"four-eyes"}`, apitest.PolicyFile(approvalPolicy))
+	s.CreateFlow("build")
+	s.Want(http.StatusCreated, http.MethodPut, s.EnvironmentsPath(), []byte(`{"name":"prod","type":"server","description":"","policies":["four-eyes"]}`))
+	approved := apitest.Pull{Author: "ada", Merge: true, Commits: []string{"ada 10"}, Approvals: []string{"grace APPROVED 20"}}
+	trails := []struct {
+		name, author string
+		pulls        []apitest.Pull
+		compliant    bool
+	}{
+		{"by-machine", "svc_deploy", nil, true},
+		{"approved", "Ada <ada@example.com>", []apitest.Pull{approved}, true},
+		{"alone", "Ada <ada@example.com>", []apitest.Pull{{Author: "ada", Commits: []string{"ada 10"}}}, false},
+	}
+	for _, c := range trails {
+		s.WantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.Org+"/build", fmt.Sprintf(
+			`{"name":%q,"git_commit_info":{"sha1":%q,"message":"m","author":%q,"branch":"main","timestamp":5}}`, c.name, apitest.TrailCommit, c.author))
+		if c.pulls != nil {
+			s.PullRequests(c.name, c.pulls...)
+		}
+		s.ReportArtifact("build", c.name, "app", evidence.HashAPIKey(c.name), apitest.TrailCommit)
+	}
+	s.ReportServer("prod", "by-machine", "approved", "alone")
+	for _, c := range trails {
+		t.Run(c.name, func(t *testing.T) {
+			s := s.In(t)
+			got := s.Get(http.MethodGet, "/trails/"+s.Org+"/build/"+c.name+"/audit_package")
+			if result := apitest.VerifyCompressed(t, got.Body); len(result.Findings) > 0 {
+				t.Errorf("the package does not hold: %v", result.Findings)
+			}
+			environments := ""
+			apitest.AlterPackage(t, got.Body, func(name string, content []byte) []byte {
+				if name == audit.EnvironmentsPath {
+					environments = string(content)
+				}
+				return content
+			})
+			if want := fmt.Sprintf(`"compliant": %t,`, c.compliant); !strings.Contains(environments, want) {
+				t.Errorf("the package does not say %s of the environment: %s", want, environments)
+			}
+		})
+	}
+	forged := apitest.AlterPackage(t, s.Get(http.MethodGet, "/trails/"+s.Org+"/build/alone/audit_package").Body, func(_ string, content []byte) []byte {
+		return regexp.MustCompile(`"unapproved": "[^"]*"`).ReplaceAll(content, []byte(`"approvers": 1`))
+	})
+	if found := fmt.Sprint(apitest.VerifyPackage(t, forged).Findings); !strings.Contains(found, "it says that 1 approved, but its pull requests do not") {
+		t.Errorf("findings on a forged approval: %s", found)
+	}
+}

@@ -1,0 +1,9 @@
+package pipelines_test
+
+import (
+	"testing"
+
+	"attestry/api/apitest"
+)
+
+func TestMain(m *testing.M) { apitest.RunTests(m) }

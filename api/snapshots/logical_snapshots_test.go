@@ -1,0 +1,325 @@
+package snapshots_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"net/http"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"attestry/api/apitest"
+	"attestry/app"
+	"attestry/evidence"
+	"attestry/evidence/snapshot"
+	"attestry/storage"
+	"attestry/storage/storagetest"
+	"attestry/tasks/reports"
+)
+
+// discardChanges ignores notifications about changed environments.
+type discardChanges struct{}
+
+func (discardChanges) PublishChange(context.Context, string) {}
+
+// TestLateReportKeepsTheNumbersOfALogicalEnvironment processes the reports of two members in the reverse order of their
+// acceptance.
+func TestLateReportKeepsTheNumbersOfALogicalEnvironment(t *testing.T) {
+	t.Parallel()
+	s := apitest.Start(t, apitest.Options{Real: true, WithoutWorker: true, ReportWait: time.Millisecond, StoppedAt: apitest.MonthStart})
+	s.CreateEnvironment("slow", evidence.Server)
+	s.CreateEnvironment("quick", evidence.Server)
+	s.CreateLogical("all", "slow", "quick")
+	processor := reports.NewProcessor(s.Process.Store, discardChanges{}, s.Clock.Read, slog.New(slog.DiscardHandler), func(string) {})
+	accept := func(environment, name string) {
+		t.Helper()
+		s.Want(http.StatusOK, http.MethodPut, s.EnvironmentsPath()+"/"+environment+"/report/server", apitest.ServerReport(name))
+		s.Clock.Advance(time.Minute)
+	}
+	process := func(environment string) {
+		t.Helper()
+		s.Must(processor.Drain(t.Context(), s.EnvironmentID(environment)))
+	}
+	accept("slow", "late")
+	accept("quick", "early")
+	process("quick")
+	first := s.GetSnapshot("all", "1")
+	if first.RunningNames() != "early" || !first.IsLatest {
+		t.Fatalf("snapshot 1 runs %s", first.RunningNames())
+	}
+	process("slow")
+	again, second := s.GetSnapshot("all", "1"), s.GetSnapshot("all", "-1")
+	if again.RunningNames() != "early" || again.Timestamp != first.Timestamp {
+		t.Errorf("snapshot 1 has become that of %s at %f", again.RunningNames(), again.Timestamp)
+	}
+	if second.Index != 2 || second.RunningNames() != "early late" || second.Timestamp <= first.Timestamp {
+		t.Errorf("snapshot %d at %f runs %s", second.Index, second.Timestamp, second.RunningNames())
+	}
+	s.WantEvents("all", "", "late started-unknown #2", "early started-unknown #1")
+}
+
+func TestSnapshotsOfALogicalEnvironmentDoNotChange(t *testing.T) {
+	t.Parallel()
+	s := apitest.Start(t, apitest.Options{StoppedAt: apitest.MonthStart})
+	for _, name := range []string{"one", "two", "three"} {
+		s.CreateEnvironment(name, evidence.Server)
+	}
+	s.ReportServer("three", "c")
+	s.CreateLogical("all", "one", "two")
+	if list := s.Read("/snapshots/" + s.Org + "/all").([]any); len(list) != 0 {
+		t.Errorf("before anything has run it has the snapshots %v", list)
+	}
+	runsOf := map[int]string{}
+	var bodies []any
+	step := func(what string, do func(), runs string) {
+		t.Helper()
+		s.Clock.Advance(time.Hour)
+		do()
+		number := len(bodies) + 1
+		if got := s.GetSnapshot("all", "-1"); int(got.Index) != number || got.RunningNames() != runs {
+			t.Errorf("%s: snapshot %d runs %s, want %s by snapshot %d", what, got.Index, got.RunningNames(), runs, number)
+		}
+		runsOf[number] = runs
+		bodies = append(bodies, apitest.Lookup(t, s.Read(fmt.Sprintf("/snapshots/%s/all/%d", s.Org, number)), "artifacts"))
+	}
+	step("a report", func() { s.ReportServer("one", "a") }, "a")
+	step("another report", func() { s.ReportServer("two", "a", "b") }, "a b")
+	step("a member joins", func() { s.ChangeEnvironment(http.MethodPut, "/all/join", `{"physical_env_name":"three"}`) }, "a b c")
+	step("a member leaves", func() { s.ChangeEnvironment(http.MethodPatch, "/all", `{"included_environments":["three","two"]}`) }, "a b c")
+	s.ChangeEnvironment(http.MethodPatch, "/all", `{"included_environments":["three","two","three"]}`) // makes no snapshot
+	step("a member is archived", func() { s.ArchiveEnvironment("two") }, "c")
+	if got := fmt.Sprint(s.GetSnapshot("all", "-1").Artifacts[0]["annotation"]); got != "map[now:1 type:unchanged was:1]" {
+		t.Errorf("what runs in a member that is listed twice has the annotation %s", got)
+	}
+	step("its successor reports", func() {
+		s.CreateEnvironment("two", evidence.Server)
+		bodies = append(bodies, apitest.Lookup(t, s.Read("/snapshots/"+s.Org+"/all/6"), "artifacts")) // it joins
+		s.ReportServer("two", "d")
+	}, "c d")
+	for i, body := range bodies {
+		if now := apitest.Lookup(t, s.Read(fmt.Sprintf("/snapshots/%s/all/%d", s.Org, i+1)), "artifacts"); !reflect.DeepEqual(now, body) {
+			t.Errorf("snapshot %d has become\n%s, it was\n%s", i+1, apitest.AsJSON(now), apitest.AsJSON(body))
+		}
+		if runs, ok := runsOf[i+1]; ok && s.GetSnapshot("all", fmt.Sprint(i+1)).RunningNames() != runs {
+			t.Errorf("snapshot %d does not run %s", i+1, runs)
+		}
+	}
+	// The log has no events of a member from before it joined.
+	s.WantEvents("all", "", "d started-unknown #7", "a started-unknown #2", "b started-unknown #2", "a started-unknown #1")
+	diff := s.Read("/env-diff/" + s.Org + "?snappish1=all%232&snappish2=all%235")
+	for side, want := range map[string]string{"snappish1": "/opt/a /opt/b", "snappish2": "/opt/c"} {
+		if got := apitest.Column(t, apitest.Lookup(t, diff, side, "artifacts"), "name"); got != want {
+			t.Errorf("the diff has %s only in %s, want %s", got, side, want)
+		}
+	}
+	diff = s.Read("/env-diff/" + s.Org + "?snappish1=all&snappish2=three")
+	if only, both := apitest.Column(t, apitest.Lookup(t, diff, "snappish1", "artifacts"), "name"), apitest.Column(t, apitest.Lookup(t, diff, "not-changed", "artifacts"), "name"); only != "/opt/d" || both != "/opt/c" {
+		t.Errorf("compared with a member it has %s more, %s alike", only, both)
+	}
+	s.WantError(http.StatusNotFound, "Org: '"+s.Org+"'. Snapshot 'all#8' resolves to 'all#8'. len(snapshots) == 7. Indexes are 1-based",
+		http.MethodGet, "/snapshots/"+s.Org+"/all/8", "")
+}
+
+// TestSnapshotsOfALogicalEnvironmentKeepTheirVerdict archives a member that is not compliant.
+func TestSnapshotsOfALogicalEnvironmentKeepTheirVerdict(t *testing.T) {
+	t.Parallel()
+	s := apitest.Share(t)
+	s.CreateEnvironment("one", evidence.Server)
+	s.CreateEnvironment("two", evidence.Server)
+	for _, name := range []string{"one", "two"} {
+		s.ReportServer(name, name)
+		s.SetState(name, new(name == "one"))
+	}
+	s.CreateLogical("all", "one", "two")
+	s.ArchiveEnvironment("two")
+	compliant := []bool{}
+	for _, item := range s.Read("/snapshots/" + s.Org + "/all?reverse=true").([]any) {
+		compliant = append(compliant, apitest.Lookup(t, item, "compliant").(bool))
+	}
+	if !slices.Equal(compliant, []bool{false, true}) {
+		t.Errorf("listed as compliant: %v", compliant)
+	}
+}
+
+// TestUnfinishedChangeOfMembersIsCompletedByTheNextReader changes members in the store without the writes that follow
+// in the service, as a process does that is killed in between.
+func TestUnfinishedChangeOfMembersIsCompletedByTheNextReader(t *testing.T) {
+	t.Parallel()
+	s := apitest.Share(t)
+	environments := s.Process.Store.Environments
+	for _, name := range []string{"one", "two"} {
+		s.CreateEnvironment(name, evidence.Server)
+		s.ReportServer(name, name)
+	}
+	s.CreateLogical("all", "one")
+	s.Must(environments.Modify(t.Context(), s.EnvironmentID("all"), 1, func(e *evidence.Environment) (bool, error) {
+		return e.Join(s.EnvironmentID("two"))
+	}))
+	if got := s.GetSnapshot("all", "-1"); got.Index != 2 || got.RunningNames() != "one two" {
+		t.Errorf("joined: snapshot %d runs %s", got.Index, got.RunningNames())
+	}
+	s.Must(environments.Archive(t.Context(), s.OrgID(), "one", 2))
+	if list := s.Read("/snapshots/" + s.Org + "/all").([]any); len(list) != 3 {
+		t.Errorf("archived: %d snapshots", len(list))
+	}
+	if got := s.GetSnapshot("all", "-1"); got.RunningNames() != "two" {
+		t.Errorf("archived: it runs %s", got.RunningNames())
+	}
+	s.ReportServer("two", "three")
+	s.WantEvents("all", "", "two exited #4", "three started-unknown #4")
+}
+
+func TestLogicalEnvironmentShowsPodsOfTheSameNameInAllMembers(t *testing.T) {
+	t.Parallel()
+	s := apitest.Share(t)
+	for i, name := range []string{"k1", "k2"} {
+		s.CreateEnvironment(name, evidence.K8S)
+		s.Report(http.StatusCreated, name, "K8S", fmt.Sprintf(
+			`{"artifacts":[{"digests":{"pg":%q},"podName":"pg-0","namespace":"db","creationTimestamp":%d}]}`, evidence.HashAPIKey("pg"), 100*(i+1)))
+	}
+	s.CreateLogical("all", "k1", "k2")
+	artifact := s.GetSnapshot("all", "-1").RunningNamed("pg")[0]
+	if got, want := apitest.AsJSON(artifact["pods"]), `{"db/pg-0":{"creationTimestamp":200,"namespace":"db","owners":[]},"pg-0":{"creationTimestamp":100,"namespace":"db","owners":[]}}`; got != want {
+		t.Errorf("pods are %s, want %s", got, want)
+	}
+}
+
+// TestLogicalEnvironmentOfAnEarlierVersionIsNumberedFromItsFirstRead stores a logical environment as written by a
+// version that neither numbered nor indexed its snapshots.
+func TestLogicalEnvironmentOfAnEarlierVersionIsNumberedFromItsFirstRead(t *testing.T) {
+	t.Parallel()
+	s := apitest.Share(t)
+	documents := s.Process.Store.Documents
+	s.CreateEnvironment("one", evidence.Server)
+	s.CreateLogical("all", "one")
+	schema := schemaOf(t, "environments")
+	record, err := documents.Get(t.Context(), schema, s.EnvironmentID("all"))
+	s.Must(err)
+	delete(record.Fields, "logical")
+	s.Must(storagetest.Put(t.Context(), documents, schema, record))
+	s.ReportServer("one", "a")
+	s.ReportServer("one", "b")
+	if got := s.GetSnapshot("all", "-1"); got.Index != 1 || got.RunningNames() != "b" {
+		t.Errorf("the first read finds snapshot %d of %s", got.Index, got.RunningNames())
+	}
+	s.ReportServer("one", "c")
+	s.WantEvents("all", "", "b exited #2", "c started-unknown #2")
+}
+
+func schemaOf(t *testing.T, name string) *storage.Schema {
+	t.Helper()
+	for _, schema := range app.Schemas() {
+		if schema.Name == name {
+			return schema
+		}
+	}
+	t.Fatalf("no collection %s", name)
+	return nil
+}
+
+func TestReadingALogicalEnvironmentCostsTheSameHoweverManyMembers(t *testing.T) {
+	s, counting := apitest.StartCounting(t, apitest.Options{WithoutWorker: true, ReportWait: time.Millisecond})
+	processor := reports.NewProcessor(s.Process.Store, discardChanges{}, s.Clock.Read, slog.New(slog.DiscardHandler), func(string) {})
+	runs := func(environment, name string) {
+		t.Helper()
+		s.Want(http.StatusOK, http.MethodPut, s.EnvironmentsPath()+"/"+environment+"/report/server", apitest.ServerReport(name))
+		s.Must(processor.Drain(t.Context(), s.EnvironmentID(environment)))
+	}
+	var members []string
+	for i := range 40 {
+		members = append(members, fmt.Sprint("m", i))
+		s.CreateEnvironment(members[i], evidence.Server)
+	}
+	s.CreateLogical("few", members[:2]...)
+	s.CreateLogical("many", members...)
+	for i, name := range members {
+		runs(name, fmt.Sprint("v", i))
+	}
+	runs("m0", "next")
+	commands := func(s *apitest.Service, path string) int {
+		s.T.Helper()
+		least := math.MaxInt
+		for range 3 {
+			counting.Reset()
+			s.Read(path)
+			least = min(least, counting.Snapshot().Commands())
+		}
+		return least
+	}
+	for _, path := range []string{
+		"/snapshots/" + s.Org + "/%s/-1", "/snapshots/" + s.Org + "/%s/1", "/snapshots/" + s.Org + "/%s/~1",
+		"/snapshots/" + s.Org + "/%s", "/snapshots/" + s.Org + "/%s?interval=1..2",
+		s.EnvironmentsPath() + "/%s/events", s.EnvironmentsPath() + "/%s/events?start=1&end=2&page=1&per_page=1",
+		"/env-diff/" + s.Org + "?snappish1=%s~1&snappish2=m1",
+	} {
+		t.Run(s.CaseName(path), func(t *testing.T) {
+			s := s.In(t)
+			few, many := commands(s, fmt.Sprintf(path, "few")), commands(s, fmt.Sprintf(path, "many"))
+			if many > few || few > 26 {
+				t.Errorf("%s takes %d commands with 2 members, %d with 40", path, few, many)
+			}
+		})
+	}
+}
+
+// TestLogicalEnvironmentIsReadWhenASnapshotOfAMemberIsMissing lets the head of a member refer to a snapshot that does
+// not exist.
+func TestLogicalEnvironmentIsReadWhenASnapshotOfAMemberIsMissing(t *testing.T) {
+	t.Parallel()
+	s := apitest.Start(t, apitest.Options{StoppedAt: apitest.MonthStart})
+	s.CreateEnvironment("one", evidence.Server)
+	s.ReportServer("one", "a")
+	s.CreateLogical("all", "one")
+	_, err := s.Process.Store.Heads.Update(t.Context(), s.EnvironmentID("one"), func(head *snapshot.Head) error {
+		head.Last++
+		return nil
+	})
+	s.Must(err)
+	if shown := s.GetSnapshot("all", "-1"); shown.Index != 1 || shown.RunningNames() != "a" {
+		t.Errorf("snapshot %d runs %s", shown.Index, shown.RunningNames())
+	}
+	s.Want(http.StatusOK, http.MethodGet, "/snapshots/"+s.Org+"/all", nil)
+	s.Want(http.StatusOK, http.MethodGet, s.EnvironmentsPath()+"/all/events", nil)
+}
+
+func TestLogicalSnapshotsSayWhatChangedAVerdict(t *testing.T) {
+	t.Parallel()
+	s := apitest.Share(t)
+	s.CreateEnvironment("prod", evidence.Docker)
+	s.CreateLogical("all", "prod")
+	s.StorePolicy("prov", "provenance: {required: true}")
+	s.Report(http.StatusCreated, "prod", "docker", renamed("web:1", evidence.HashAPIKey("web")))
+	s.Attach("prod", "prov")
+	s.AllowArtifact("prod", "web", "an exception")
+	for number, by := range map[string]string{"2": "policies", "3": "allow_list"} {
+		for _, environment := range []string{"prod", "all"} {
+			if got := s.GetSnapshot(environment, number).Artifacts[0]["annotation"]; apitest.Lookup(t, got, "by") != by {
+				t.Errorf("%s#%s: %s, want %s", environment, number, apitest.AsJSON(got), by)
+			}
+		}
+	}
+}
+
+// TestStartsInAnotherMemberAreNoWorkOfTheAllowList has an artifact that one member permits, and that begins to run in
+// another one, which does not.
+func TestStartsInAnotherMemberAreNoWorkOfTheAllowList(t *testing.T) {
+	t.Parallel()
+	s := apitest.Share(t)
+	s.StorePolicy("prov", "provenance: {required: true}")
+	for _, name := range []string{"strict", "lenient"} {
+		s.CreateEnvironment(name, evidence.Docker)
+		s.Attach(name, "prov")
+	}
+	s.AllowArtifact("lenient", "web", "an exception")
+	s.CreateLogical("all", "strict", "lenient")
+	for _, name := range []string{"lenient", "strict"} {
+		s.Report(http.StatusCreated, name, "docker", renamed("web:1", evidence.HashAPIKey("web")))
+	}
+	got := s.GetSnapshot("all", "-1").Artifacts[0]["annotation"]
+	if apitest.Lookup(t, got, "type") != string(snapshot.BecameNonCompliant) || apitest.Lookup(t, got, "by") != string(snapshot.ByEvidence) {
+		t.Errorf("the artifact has the annotation %s", apitest.AsJSON(got))
+	}
+}

@@ -1,0 +1,243 @@
+package snapshots_test
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"attestry/api/apitest"
+	"attestry/evidence"
+	"attestry/scripts/fixturestest"
+)
+
+func TestRolloutBecomesTheSecondSnapshot(t *testing.T) {
+	t.Parallel()
+	s := apitest.ShareOnAnyEngine(t)
+	s.CreateEnvironment("prod", evidence.K8S)
+	report := s.EnvironmentsPath() + "/prod/report/K8S"
+	if got := s.Want(http.StatusCreated, http.MethodPut, report, fixturestest.Read("k8s-report-1.json")).Text(t); got != "OK" {
+		t.Errorf("the first report: %q", got)
+	}
+	if got := s.Want(http.StatusOK, http.MethodPut, report, fixturestest.Read("k8s-report-1.json")).Text(t); got != "report processed, no new snapshots to create" {
+		t.Errorf("the same report: %q", got)
+	}
+	s.Want(http.StatusCreated, http.MethodPut, report, fixturestest.Read("k8s-report-2-rollout.json"))
+
+	first, second := s.GetSnapshot("prod", "1"), s.GetSnapshot("prod", "-1")
+	if got := len(first.Annotations()["started-unknown"]); got != len(first.Artifacts) || got == 0 {
+		t.Errorf("%d of %d artifacts have started in snapshot 1", got, len(first.Artifacts))
+	}
+	got := second.Annotations()
+	if len(got["exited"]) != 2 || len(got["started-unknown"]) != 2 || len(got["unchanged"]) != len(first.Artifacts)-2 {
+		t.Errorf("snapshot 2 is annotated %v", got)
+	}
+	for _, pair := range [][]string{got["exited"], got["started-unknown"]} {
+		if repository(pair[0]) == repository(pair[1]) {
+			t.Errorf("both artifacts are of one service: %v", pair)
+		}
+	}
+	assertNeighbours(t, s, first, second)
+	assertOrder(t, second)
+	assertEvents(t, s, "prod", len(first.Artifacts)+4)
+}
+
+func repository(image string) string { return image[:strings.LastIndex(image, ":")] }
+
+func assertNeighbours(t *testing.T, s *apitest.Service, first, second apitest.SnapshotBody) {
+	t.Helper()
+	if first.IsLatest || first.NextSnapshotTimestamp == nil || *first.NextSnapshotTimestamp != second.Timestamp {
+		t.Errorf("snapshot 1 ends at %v, snapshot 2 begins at %f", first.NextSnapshotTimestamp, second.Timestamp)
+	}
+	if !second.IsLatest || second.NextSnapshotTimestamp != nil {
+		t.Error("snapshot 2 is not the latest one")
+	}
+	if want := s.URL + "/" + s.Org + "/environments/prod/snapshots/2"; second.HTMLURL != want {
+		t.Errorf("html_url is %s, want %s", second.HTMLURL, want)
+	}
+	if want := (map[string]int{"true": 0, "false": 0, "null": len(first.Artifacts)}); !maps.Equal(second.ArtifactComplianceCount, want) {
+		t.Errorf("counted %v, want %v", second.ArtifactComplianceCount, want)
+	}
+}
+
+// assertOrder checks that started artifacts come first and exited ones last.
+func assertOrder(t *testing.T, s apitest.SnapshotBody) {
+	t.Helper()
+	rank := map[string]int{"started-unknown": 0, "unchanged": 1, "exited": 2}
+	if !slices.IsSortedFunc(s.Artifacts, func(a, b map[string]any) int {
+		return rank[apitest.Annotation(a)] - rank[apitest.Annotation(b)]
+	}) {
+		t.Errorf("artifacts are not in order: %v", s.Annotations())
+	}
+}
+
+func assertEvents(t *testing.T, s *apitest.Service, environment string, want int) {
+	t.Helper()
+	events, err := s.Process.Store.Events.Between(t.Context(), s.EnvironmentID(environment), 1, 1000, false)
+	if err != nil || len(events) != want {
+		t.Errorf("%d events, %v, want %d", len(events), err, want)
+	}
+}
+
+// TestSnapshotHasTheDocumentedMembers compares with docs/semantics.md 11.2.
+func TestSnapshotHasTheDocumentedMembers(t *testing.T) {
+	t.Parallel()
+	s := apitest.Share(t)
+	s.CreateEnvironment("prod", evidence.K8S)
+	s.Want(http.StatusCreated, http.MethodPut, s.EnvironmentsPath()+"/prod/report/K8S", fixturestest.Read("k8s-report-1.json"))
+	var body map[string]any
+	s.Want(http.StatusOK, http.MethodGet, "/snapshots/"+s.Org+"/prod/1", nil).Decode(t, &body)
+	apitest.AssertKeys(t, "snapshot", body, "index", "is_latest", "next_snapshot_timestamp", "artifact_compliance_count",
+		"timestamp", "type", "compliant", "html_url", "artifacts", "applied_policies")
+	artifact := body["artifacts"].([]any)[0].(map[string]any)
+	apitest.AssertKeys(t, "artifact", artifact, "name", "compliant", "deployments", "policy_decisions", "reasons_for_incompliance",
+		"fingerprint", "creationTimestamp", "pods", "annotation", "flow_name", "git_commit", "commit_url", "html_url",
+		"flow_html_url", "deployment_diff", "commit_lead_time", "flows", "ecs_context")
+	apitest.AssertKeys(t, "annotation", artifact["annotation"].(map[string]any), "type", "was", "now")
+	if body["compliant"] != false || artifact["compliant"] != nil {
+		t.Errorf("without policies the snapshot is compliant %v, its artifact %v", body["compliant"], artifact["compliant"])
+	}
+	for name, pod := range artifact["pods"].(map[string]any) {
+		apitest.AssertKeys(t, "pod "+name, pod.(map[string]any), "namespace", "creationTimestamp", "owners")
+	}
+	if got := len(artifact["creationTimestamp"].([]any)); got != len(artifact["pods"].(map[string]any)) {
+		t.Errorf("%d times for %d pods", got, len(artifact["pods"].(map[string]any)))
+	}
+}
+
+func TestSnapshotsAreListedNewestFirst(t *testing.T) {
+	t.Parallel()
+	s := apitest.Share(t)
+	s.CreateEnvironment("host", evidence.Server)
+	for n := range 5 {
+		s.ReportServer("host", fmt.Sprint("version-", n))
+	}
+	for query, want := range map[string][]int64{
+		"":                                   {5, 4, 3, 2, 1},
+		"?page=2&per_page=2":                 {3, 2},
+		"?page=9&per_page=2":                 {},
+		"?reverse=true&per_page=3":           {1, 2, 3},
+		"?interval=2..4":                     {4, 3, 2},
+		"?interval=~1..NOW":                  {5, 4},
+		"?interval=&page=1&reverse=false":    {5, 4, 3, 2, 1},
+		"?interval=2..&reverse=1&per_page=1": {2},
+	} {
+		t.Run(s.CaseName(query), func(t *testing.T) {
+			s := s.In(t)
+			var items []struct {
+				Index              int64
+				From, To, Duration float64
+				Compliant          bool
+			}
+			s.Want(http.StatusOK, http.MethodGet, "/snapshots/"+s.Org+"/host"+query, nil).Decode(t, &items)
+			got := []int64{}
+			for _, item := range items {
+				got = append(got, item.Index)
+				if (item.To == 0) != (item.Index == 5) || item.Duration < 0 {
+					t.Errorf("%+v", item)
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("got %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+func TestConcurrentReportsOverHTTPEndInGaplessNumbers(t *testing.T) {
+	t.Parallel()
+	reports := apitest.Scaled(100, 200)
+	s := apitest.Share(t)
+	s.CreateEnvironment("busy", evidence.Docker)
+	var group sync.WaitGroup
+	for n := range reports {
+		group.Go(func() {
+			body := fmt.Appendf(nil, `{"artifacts":[{"digests":{"image:%d":"%064x"},"creationTimestamp":1789000000}]}`, n, n+1)
+			got := s.Do(http.MethodPut, "/api/v2/environments/"+s.Org+"/busy/report/docker", apitest.SnapshotterKey, body)
+			if got.Status != http.StatusCreated && got.Status != http.StatusOK {
+				t.Errorf("report %d: status %d: %s", n, got.Status, got.Body)
+			}
+		})
+	}
+	group.Wait()
+	apitest.Eventually(t, "all reports are processed", func() bool {
+		return s.Do(http.MethodGet, fmt.Sprintf("/api/v2/snapshots/%s/busy/%d", s.Org, reports), apitest.AdminKey, nil).Status == http.StatusOK
+	})
+	seen := map[string]bool{}
+	last := 0.0
+	for n := range reports {
+		snapshot := s.GetSnapshot("busy", fmt.Sprint(n+1))
+		started := snapshot.Annotations()["started-unknown"]
+		if len(started) != 1 || seen[started[0]] || snapshot.Timestamp <= last {
+			t.Fatalf("snapshot %d at %f, after %f, started %v", n+1, snapshot.Timestamp, last, started)
+		}
+		seen[started[0]], last = true, snapshot.Timestamp
+	}
+	if got := s.Do(http.MethodGet, fmt.Sprintf("/api/v2/snapshots/%s/busy/%d", s.Org, reports+1), apitest.AdminKey, nil); got.Status != http.StatusNotFound {
+		t.Errorf("snapshot %d: status %d", reports+1, got.Status)
+	}
+}
+
+// renamed is a report of one image.
+func renamed(name, digest string) string {
+	return fmt.Sprintf(`{"artifacts":[{"digests":{%q:%q},"creationTimestamp":1632122962}]}`, name, digest)
+}
+
+// See docs/semantics.md 11.1 and 18.7.
+func TestRepeatedReportIsEvaluatedByItsNameAfterAPolicyIsAttached(t *testing.T) {
+	t.Parallel()
+	s := apitest.Share(t)
+	s.CreateEnvironment("prod", evidence.Docker)
+	web := apitest.DigestOf("web")
+	s.Report(http.StatusCreated, "prod", "docker", renamed("web:1", web))
+	s.Report(http.StatusOK, "prod", "docker", renamed("ok:1", web))
+	s.StorePolicy("names", `provenance: {required: true, exceptions: [{if: "${{ matches(artifact.name, '^ok') }}"}]}`)
+	s.Attach("prod", "names")
+	s.Report(http.StatusCreated, "prod", "docker", renamed("ok:1", web))
+	s.Report(http.StatusOK, "prod", "docker", renamed("ok:1", web))
+	last := s.GetSnapshot("prod", "-1")
+	if one := last.Artifacts[0]; last.Index != 3 || one["compliant"] != true || one["name"] != "ok:1" {
+		t.Errorf("snapshot %d has %v", last.Index, apitest.AsJSON(one))
+	}
+}
+
+func TestPodsWithSeveralNamesOfAnImageAreListedOnce(t *testing.T) {
+	t.Parallel()
+	s := apitest.Share(t)
+	s.CreateEnvironment("prod", evidence.K8S)
+	web := apitest.DigestOf("web")
+	s.Report(http.StatusCreated, "prod", "K8S", fmt.Sprintf(`{"artifacts":[
+		{"podName":"web-0","namespace":"b","digests":{"web:1":%[1]q,"web:2":%[1]q},"creationTimestamp":5},
+		{"podName":"web-0","namespace":"a","digests":{"web:2":%[1]q},"creationTimestamp":5}]}`, web))
+	pods, _ := s.GetSnapshot("prod", "-1").Artifacts[0]["pods"].(map[string]any)
+	if got := slices.Sorted(maps.Keys(pods)); !slices.Equal(got, []string{"a/web-0", "web-0"}) {
+		t.Errorf("the pods are %q", got)
+	}
+}
+
+func TestExplanationSaysThatAPermissionWasReplacedSince(t *testing.T) {
+	t.Parallel()
+	s := apitest.Start(t, apitest.Options{})
+	s.CreateEnvironment("prod", evidence.Docker)
+	s.StorePolicy("prov", "provenance: {required: true}")
+	s.Attach("prod", "prov")
+	s.Report(http.StatusCreated, "prod", "docker", renamed("web:1", evidence.HashAPIKey("web")))
+	explained := func() string {
+		t.Helper()
+		text, _ := apitest.Lookup(t, s.Read("/snapshots/"+s.Org+"/prod/2?explain=true"), "artifacts", 0, "explanation", 0, "text").(string)
+		return text
+	}
+	s.AllowArtifact("prod", "web", "the first reason")
+	if got := explained(); !strings.Contains(got, "has allowed the artifact in environment 'prod' on ") || !strings.HasSuffix(got, "whatever policies say: the first reason") {
+		t.Errorf("it says %q", got)
+	}
+	s.Clock.Advance(48 * time.Hour)
+	s.AllowArtifact("prod", "web", "another reason")
+	if got := explained(); !strings.HasPrefix(got, "The artifact was allowed in environment 'prod', whatever policies say. '") || !strings.Contains(got, "has replaced the permission since, on ") {
+		t.Errorf("it says %q", got)
+	}
+}

@@ -1,0 +1,225 @@
+package snapshots_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"testing"
+	"time"
+
+	"attestry/api/apitest"
+	"attestry/evidence"
+)
+
+// startFiveDays starts a service with an environment that has a snapshot of each noon from 30 March to 3 April. The
+// clock is stopped a minute past noon of 4 April.
+func startFiveDays(t *testing.T) *apitest.Service {
+	t.Helper()
+	s := apitest.Start(t, apitest.Options{StoppedAt: apitest.NoonOf30March})
+	s.CreateEnvironment("host", evidence.Server)
+	s.CreateLogical("all", "host")
+	runFiveVersions(s, 24*time.Hour)
+	s.Clock.Advance(time.Minute)
+	return s
+}
+
+func TestSnapshotsAreFoundByEveryExpression(t *testing.T) {
+	t.Parallel()
+	s := startFiveDays(t)
+	for expression, want := range map[string]int64{
+		"1": 1, "5": 5, "-1": 5, "-5": 1, "~0": 5, "~4": 1, "%235": 5, "%23-2": 4, "~1": 4,
+		"@%7Bnow%7D": 5, "@{NOW}": 5, "@%7B2026-03-31T12:00:10%7D": 2, "@%7B2026-03-31T11:59:59%7D": 1, "@%7B2026-03-31T12%3A00%3A10Z%7D": 2,
+		"@%7B2100-01-01T00:00:00%7D": 5, "@{1.day.ago}": 5, "@{2.days.ago}": 4, "@{48.hours.ago}": 4, "@{120.hours.ago}": 1,
+	} {
+		t.Run(expression, func(t *testing.T) {
+			s := s.In(t)
+			if got := s.GetSnapshot("host", expression); got.Index != want {
+				t.Errorf("%s is snapshot %d, want %d", expression, got.Index, want)
+			}
+		})
+	}
+	s.Clock.Advance(3 * 24 * time.Hour)
+	if got := s.GetSnapshot("host", "@{1.week.ago}"); got.Index != 2 {
+		t.Errorf("a week before 7 April it was snapshot %d", got.Index)
+	}
+	s.Clock.Advance(23 * 24 * time.Hour)
+	if got := s.GetSnapshot("host", "@{1.months.ago}"); got.Index != 1 {
+		t.Errorf("a month before 30 April it was snapshot %d", got.Index)
+	}
+}
+
+func TestExpressionsWithoutASnapshotAreNotFound(t *testing.T) {
+	t.Parallel()
+	s := apitest.Share(t)
+	s.CreateEnvironment("host", evidence.Server)
+	runFiveVersions(s, 0)
+	s.CreateEnvironment("empty", evidence.Server)
+	for _, c := range []struct{ environment, expression, want string }{
+		{"host", "6", "Snapshot 'host#6' resolves to 'host#6'. len(snapshots) == 5"},
+		{"host", "#6", "Snapshot 'host#6' resolves to 'host#6'. len(snapshots) == 5"},
+		{"host", "0", "Snapshot 'host#0' resolves to 'host#0'. len(snapshots) == 5"},
+		{"host", "#-0", "Snapshot 'host#-0' resolves to 'host#0'. len(snapshots) == 5"},
+		{"host", "-6", "Snapshot 'host#-6' resolves to 'host#0'. len(snapshots) == 5"},
+		{"host", "~999999", "Snapshot 'host~999999' resolves to 'host#-999994'. len(snapshots) == 5"},
+		{"host", "9223372036854775807", "Snapshot 'host#9223372036854775807' resolves to 'host#9223372036854775807'. len(snapshots) == 5"},
+		{"host", "@{2026-03-30T11:59:59}", "Snapshot 'host@{2026-03-30T11:59:59}' resolves to 'host#0'. len(snapshots) == 5"},
+		{"host", "@{99999999999999.weeks.ago}", "Snapshot 'host@{99999999999999.weeks.ago}' resolves to 'host#0'. len(snapshots) == 5"},
+		{"empty", "-1", "Snapshot 'empty#-1' resolves to 'empty#0'. len(snapshots) == 0"},
+		{"empty", "5", "Snapshot 'empty#5' resolves to 'empty#5'. len(snapshots) == 0"},
+		{"empty", "~3", "Snapshot 'empty~3' resolves to 'empty#-3'. len(snapshots) == 0"},
+		{"empty", "@{now}", "Snapshot 'empty@{now}' resolves to 'empty#0'. len(snapshots) == 0"},
+		{"empty", "@{2.days.ago}", "Snapshot 'empty@{2.days.ago}' resolves to 'empty#0'. len(snapshots) == 0"},
+	} {
+		t.Run(c.environment+" "+c.expression, func(t *testing.T) {
+			s := s.In(t)
+			want := "Org: '" + s.Org + "'. " + c.want + ". Indexes are 1-based"
+			s.WantError(http.StatusNotFound, want, http.MethodGet, "/snapshots/"+s.Org+"/"+c.environment+"/"+url.PathEscape(c.expression), "")
+		})
+	}
+}
+
+var garbledExpressions = []string{
+	"five", "1.5", "99999999999999999999", "~-1", "~", "##1", "#", "+1", "1 ", "１", "-", "host#1", "NOW",
+	"@", "@{", "@{}", "@now", "@{now", "@{garbage}", "@{0.days.ago}", "@{-1.days.ago}", "@{1.fortnights.ago}", "@{1.days}",
+	"@{2026-13-01T00:00:00}", "@{2026-03-31}", "@{2026-03-31T12:00:00+02:00}", "@{99999999999999999999999.days.ago}", "%", "\u2028", "'\"<>",
+}
+
+func TestGarbledExpressionsAreRefused(t *testing.T) {
+	t.Parallel()
+	s := apitest.Share(t)
+	s.CreateEnvironment("host", evidence.Server)
+	runFiveVersions(s, 0)
+	s.CreateEnvironment("empty", evidence.Server)
+	for _, environment := range []string{"host", "empty"} {
+		for _, expression := range garbledExpressions {
+			t.Run(environment+" "+expression, func(t *testing.T) {
+				path := "/snapshots/" + s.Org + "/" + environment + "/" + url.PathEscape(expression)
+				s.In(t).WantError(http.StatusBadRequest, "Bad snappish "+expression, http.MethodGet, path, "")
+			})
+		}
+	}
+}
+
+func TestSnapshotsAreListedBetweenPointsInTime(t *testing.T) {
+	t.Parallel()
+	s := startFiveDays(t)
+	s.CreateEnvironment("empty", evidence.Server)
+	list := func(s *apitest.Service, environment, interval, more string) []float64 {
+		s.T.Helper()
+		items := s.Read("/snapshots/" + s.Org + "/" + environment + "?interval=" + url.QueryEscape(interval) + more).([]any)
+		numbers := []float64{}
+		for _, item := range items {
+			numbers = append(numbers, apitest.Lookup(s.T, item, "index").(float64))
+		}
+		return numbers
+	}
+	for interval, want := range map[string][]float64{"NOW": {5}, "3": {3}, "-1": {5}, "~0": {5}, "#2": {2}, "@{2.days.ago}": {4}, "@{1.month.ago}": {}} {
+		t.Run(interval, func(t *testing.T) {
+			s := s.In(t)
+			for _, environment := range []string{"host", "all"} {
+				for _, more := range []string{"", "&page=1&per_page=15&reverse=true"} {
+					if got := list(s, environment, interval, more); !slices.Equal(got, want) {
+						t.Errorf("of %s%s: %v, want %v", environment, more, got, want)
+					}
+				}
+			}
+		})
+	}
+	for interval, want := range map[string][]float64{
+		"@{3.days.ago}..NOW":                             {5, 4, 3},
+		"@{2026-03-31T12:00:10}..@{2026-04-01T12:00:10}": {3, 2},
+		"3..@{2.days.ago}":                               {4, 3},
+		"@{1.month.ago}..2":                              {2, 1},
+		"@{1.month.ago}..@{2.months.ago}":                {},
+		"..@{4.days.ago}":                                {2, 1},
+		"NOW..~1":                                        {5, 4},
+		"5..4":                                           {5, 4},
+		"..":                                             {5, 4, 3, 2, 1},
+		"#2..#3":                                         {3, 2},
+		"@{2026-04-01T12:00:10Z}..@{2026-04-01T12:00:10}": {3},
+	} {
+		t.Run(interval, func(t *testing.T) {
+			if got := list(s.In(t), "host", interval, ""); !slices.Equal(got, want) {
+				t.Errorf("%v, want %v", got, want)
+			}
+		})
+	}
+	if got := list(s, "host", "@{3.days.ago}..NOW", "&reverse=true&per_page=2&page=2"); !slices.Equal(got, []float64{5}) {
+		t.Errorf("the second page in reverse: %v", got)
+	}
+	for _, interval := range []string{"@{2.days.ago}..NOW", "NOW", "-1"} {
+		t.Run("empty "+interval, func(t *testing.T) {
+			if got := list(s.In(t), "empty", interval, ""); len(got) != 0 {
+				t.Errorf("an empty environment lists %v", got)
+			}
+		})
+	}
+	for _, garbled := range []string{"1..2..3", "five", "1..five", "@{garbage}..NOW", "1..@{0.days.ago}", "1...2", "99999999999999999999..NOW"} {
+		t.Run(garbled, func(t *testing.T) {
+			s.In(t).WantError(http.StatusBadRequest, "Invalid interval value: "+garbled, http.MethodGet, "/snapshots/"+s.Org+"/host?interval="+url.QueryEscape(garbled), "")
+		})
+	}
+	s.WantError(http.StatusNotFound, "Org: '"+s.Org+"'. Snapshot 'host#6' resolves to 'host#6'. len(snapshots) == 5. Indexes are 1-based",
+		http.MethodGet, "/snapshots/"+s.Org+"/host?interval=6..NOW", "")
+	s.WantError(http.StatusNotFound, "Org: '"+s.Org+"'. Snapshot 'host#6' resolves to 'host#6'. len(snapshots) == 5. Indexes are 1-based",
+		http.MethodGet, "/snapshots/"+s.Org+"/host?interval=6", "")
+}
+
+func TestListingSnapshotsCostsTheSameHoweverManyThereAre(t *testing.T) {
+	s, counting := apitest.StartCounting(t, apitest.Options{WithoutWorker: true, StoppedAt: apitest.NoonOf30March})
+	s.CreateEnvironment("few", evidence.Server)
+	s.CreateEnvironment("many", evidence.Server)
+	count := apitest.Scaled(5_000, 50_000)
+	storeSnapshots(s, "few", 20, 1, "none")
+	storeSnapshots(s, "many", count, 1, "none")
+	commands := func(s *apitest.Service, environment, query string, first, last int) int {
+		s.T.Helper()
+		counting.Reset()
+		items := s.Read("/snapshots/" + s.Org + "/" + environment + "?per_page=15" + query).([]any)
+		if apitest.Lookup(s.T, items[0], "index") != float64(first) || apitest.Lookup(s.T, items[len(items)-1], "index") != float64(last) {
+			s.T.Errorf("%s %s: from %v to %v", environment, query, items[0], items[len(items)-1])
+		}
+		return counting.Snapshot().Commands()
+	}
+	few := commands(s, "few", "", 20, 6)
+	for _, c := range []struct {
+		query       string
+		first, last int
+	}{
+		{"", count, count - 14},
+		{fmt.Sprintf("&page=%d", count/15), 20, 6},
+		{"&reverse=true", 1, 15},
+		{fmt.Sprintf("&page=%d&reverse=true", count/50), count/50*15 - 14, count / 50 * 15},
+		{fmt.Sprintf("&interval=%d..NOW", count/2), count, count - 14},
+	} {
+		t.Run(s.CaseName(c.query), func(t *testing.T) {
+			if many := commands(s.In(t), "many", c.query, c.first, c.last); many > few {
+				t.Errorf("%d commands among %d, %d among 20", many, count, few)
+			}
+		})
+	}
+	// There is a snapshot per minute.
+	from, to := count/80, count/120
+	last := count - 60*to + 1
+	if timed := commands(s, "many", "&interval="+url.QueryEscape(fmt.Sprintf("@{%d.hours.ago}..@{%d.hours.ago}", from, to)), last, last-14); timed > few+2 {
+		t.Errorf("%d commands between two points in time, %d without", timed, few)
+	}
+	if beyond := s.Read("/snapshots/" + s.Org + "/many?per_page=15&page=99999999").([]any); len(beyond) != 0 {
+		t.Errorf("a page beyond the end has %v", beyond)
+	}
+}
+
+func TestSnapshotsOfOneOrganizationAreUnknownInAnother(t *testing.T) {
+	t.Parallel()
+	s := apitest.Share(t)
+	s.CreateEnvironment("host", evidence.Server)
+	s.ReportServer("host", "app")
+	s.CreateEnvironmentIn(s.Public, "theirs")
+	unknown := "Environment named 'host' does not exist for organization '" + s.Public + "'"
+	for _, path := range []string{
+		"/snapshots/" + s.Public + "/host", "/snapshots/" + s.Public + "/host/1", "/env-diff/" + s.Public + "?snappish1=host&snappish2=theirs", "/env-diff/" + s.Public + "?snappish1=theirs&snappish2=host%231",
+	} {
+		t.Run(s.CaseName(path), func(t *testing.T) { s.In(t).WantError(http.StatusNotFound, unknown, http.MethodGet, path, "") })
+	}
+}
