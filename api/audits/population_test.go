@@ -1,4 +1,4 @@
-package audits
+package audits_test
 
 import (
 	"reflect"
@@ -6,13 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"attestry/api/audits"
 	"attestry/evidence/framework"
 	"attestry/evidence/snapshot"
 )
 
 // TestFrameworksMayNameAllFindingsButRestarts compares the findings of frameworks with those that queries select by.
 func TestFrameworksMayNameAllFindingsButRestarts(t *testing.T) {
-	field, _ := reflect.TypeFor[FindingQuery]().FieldByName("Finding")
+	field, _ := reflect.TypeFor[audits.FindingQuery]().FieldByName("Finding")
 	listed := strings.Split(field.Tag.Get("enum"), ",")
 	want := append([]string{string(snapshot.Restart)}, framework.Findings...)
 	slices.Sort(listed)
