@@ -232,7 +232,7 @@ func TestNothingIsSignedWithoutAKey(t *testing.T) {
 // of the public key. payload is the payload that was signed.
 type verifyBundle func(t *testing.T, folder, bundle, payload string) (accepted bool, output string)
 
-// TestSigstoreVerifiesVerdicts verifies a bundle and altered copies of it with sigstore's verifier for Node.js.
+// TestSigstoreVerifiesVerdicts verifies a bundle and altered copies of it with sigstore's verifier in JavaScript.
 func TestSigstoreVerifiesVerdicts(t *testing.T) {
 	t.Parallel()
 	script := os.Getenv("ATTESTRY_TEST_SIGSTORE")
