@@ -31,7 +31,6 @@ func NewRedisWithin(url string, timeout time.Duration, roots *x509.CertPool) (*r
 	if err != nil {
 		return nil, err
 	}
-	options.PoolTimeout = timeout
 	options.DialerRetries = 1
 	options.ContextTimeoutEnabled = true
 	return newClient(options), nil

@@ -32,6 +32,8 @@ func EachFailure(t *testing.T, least int, open func() storage.Documents, run fun
 			t.Errorf("command %d fails without an error", at)
 		case errors.Is(err, goroutine.ErrPanicked): // it would count as an attempt, though an outage does not
 			t.Errorf("command %d fails with a panic: %v", at, err)
+		case !errors.Is(err, errInjected):
+			t.Errorf("command %d fails with another error: %v", at, err)
 		}
 	}
 }

@@ -155,18 +155,28 @@ func TestACheckpointThatAnotherProcessReadsIsNotDeleted(t *testing.T) {
 }
 
 func TestKeepingACheckpointIsRetriedAfterAFailure(t *testing.T) {
-	f := newFixture(t)
-	worker := f.process(f.docs, f.objs)
-	f.add("acme", 1)
-	must(t, worker.Sequence(t.Context(), "acme"))
-	kept := &retained{Objects: f.objs, f: f, err: errors.New("unreachable")}
-	if err := worker.Keep(t.Context(), kept.retention()); !errors.Is(err, kept.err) {
-		t.Errorf("the error is %v", err)
-	}
-	kept.err, kept.keys = nil, nil
-	must(t, worker.Keep(t.Context(), kept.retention()))
-	if len(kept.keys) != 1 {
-		t.Errorf("retained %v", kept.keys)
+	unreachable := errors.New("unreachable")
+	for name, fail := range map[string]func(names *organizations, kept *retained, err error){
+		"of the organization": func(names *organizations, _ *retained, err error) { names.err = err },
+		"of the retention":    func(_ *organizations, kept *retained, err error) { kept.err = err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			names, kept := &organizations{}, &retained{Objects: f.objs, f: f}
+			worker := sequencer.New(logs.New(f.docs, f.objs), f.keys, names, "example.com", f.clock.Now)
+			f.add("acme", 1)
+			must(t, worker.Sequence(t.Context(), "acme"))
+			fail(names, kept, unreachable)
+			if err := worker.Keep(t.Context(), kept.retention()); !errors.Is(err, unreachable) {
+				t.Errorf("the error is %v", err)
+			}
+			fail(names, kept, nil)
+			kept.keys = nil
+			must(t, worker.Keep(t.Context(), kept.retention()))
+			if len(kept.keys) != 1 {
+				t.Errorf("retained %v", kept.keys)
+			}
+		})
 	}
 }
 

@@ -32,12 +32,15 @@ import (
 // factSchema is a collection of facts.
 var factSchema = &storage.Schema{Name: "artifacts", Fields: []string{"org", "trail"}}
 
-// organizations is a fake in which every organization exists except "nobody".
-type organizations struct{}
+// organizations is a fake in which every organization exists except "nobody", while it has no error.
+type organizations struct{ err error }
 
-func (organizations) OrganizationOf(_ context.Context, id string) (evidence.Organization, error) {
+func (o organizations) OrganizationOf(_ context.Context, id string) (evidence.Organization, error) {
 	if id == "nobody" {
 		return evidence.Organization{}, storage.ErrNotFound
+	}
+	if o.err != nil {
+		return evidence.Organization{}, o.err
 	}
 	return evidence.Organization{ID: id, Name: "name-of-" + id}, nil
 }
