@@ -16,6 +16,8 @@ import (
 
 const (
 	clockVariable = "FAULTS_CLOCK"
+	// maxAhead is how far clocks jump ahead.
+	maxAhead = time.Hour
 	// now is how time.Now reads the clock of the runtime, and jumpingNow how it does in the tested programs.
 	now, jumpingNow = "sec, nsec, mono := runtimeNow()\n", now + "\tsec += *jump\n"
 	// jump is a file that is added to the package time. Each change of it has all packages compiled again.
@@ -106,7 +108,7 @@ func (s *system) jumping(name string, ahead, hold time.Duration) fault {
 // jumps are the faults of clocks.
 func (s *system) jumps() []fault {
 	return []fault{
-		s.jumping("clocks jump an hour ahead, and back", time.Hour, 10*time.Second),
+		s.jumping("clocks jump an hour ahead, and back", maxAhead, 10*time.Second),
 		s.jumping("clocks jump ten minutes back, and ahead", -10*time.Minute, 10*time.Second),
 	}
 }

@@ -135,6 +135,19 @@ func (t *tested) awaitFacts(ctx context.Context) (l *ledger, took time.Duration,
 	}
 }
 
+// awaitLaterFacts prints the findings of a ledger, sets the clocks ahead of the times of all facts until the service has
+// finished its work, and compares again. What a process that was killed while clocks were ahead left unfinished is finished only when the clocks reach
+// the times of these facts: see docs/operations.md.
+func (t *tested) awaitLaterFacts(ctx context.Context, l *ledger, out io.Writer) (*ledger, time.Duration, error) {
+	fmt.Fprintf(out, "\nFindings after %s, before the clocks reached the times of all facts:\n", restTime)
+	printFindings(out, l.compare())
+	if err := t.setClocks(maxAhead + restTime); err != nil {
+		return l, 0, err
+	}
+	l, took, err := t.awaitFacts(ctx)
+	return l, took, errors.Join(err, t.setClocks(0))
+}
+
 // compare returns a ledger of all acknowledged facts, and those in the API, in notifications and in the log.
 func (t *tested) compare(ctx context.Context) (*ledger, error) {
 	c := collection{ledger: t.ledger.clone(), client: t.client}
