@@ -248,6 +248,10 @@ func TestWrongArgumentsAreReported(t *testing.T) {
 		"jobs retry report all":             {cli.Misuse, `wrong arguments: "report" is not a kind of work`},
 		"jobs drop environment:report all":  {cli.Failure, "environment:report all is not parked"},
 		"jobs drop environment:report x/77": {cli.Failure, "environment:report x/77 is not parked"},
+		"jobs retry delivery:send x/y":      {cli.Failure, "delivery:send x/y is not parked"},
+		"jobs drop delivery:send x/y":       {cli.Failure, "delivery:send x/y is not parked"},
+		"jobs retry event:fanout x":         {cli.Failure, "event:fanout x is not parked"},
+		"jobs retry package:assemble x":     {cli.Failure, "package:assemble x is not parked"},
 	} {
 		s.want(c.status, line, "", c.errs)
 	}

@@ -160,10 +160,10 @@ func (s *session) changeJob(ctx context.Context, kind *job.Kind, key string, dro
 	default:
 		parked, err = s.changeReport(ctx, key, drop)
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return fmt.Errorf("%s %s: %w", kind.Name, key, err)
 	}
-	if !parked {
+	if err != nil || !parked {
 		return fmt.Errorf("%s %s is not parked", kind.Name, key)
 	}
 	_, err = fmt.Fprintf(s.out, "%s %s %s\n", kind.Name, key, map[bool]string{true: "is dropped", false: "waits again"}[drop])
@@ -179,8 +179,6 @@ func (s *session) changeReport(ctx context.Context, key string, drop bool) (park
 		record.Environment, record.Arrival = environment, arrival
 	}
 	switch {
-	case errors.Is(err, storage.ErrNotFound):
-		return false, nil
 	case err != nil:
 		return false, advice(err)
 	case record.Failure == "":
