@@ -54,12 +54,12 @@ func Open(dir string) (*Store, error) {
 // Close closes the directory. Readers that Get returned stay usable.
 func (s *Store) Close() error { return s.root.Close() }
 
-// Ping reports whether files can be written to the directory.
+// Ping reports whether files can be written to the directory, and removes unfinished files of killed processes.
 func (s *Store) Ping(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if _, err := s.probe(); err != nil {
+	if err := s.prepare(); err != nil {
 		return s.refused(fmt.Errorf("write a file: %w", asOutage(err)))
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +60,24 @@ func TestOpenRemovesOldLeftoversOnly(t *testing.T) {
 	}
 	if _, err := os.Stat(fresh); err != nil {
 		t.Errorf("the fresh one: %v", err)
+	}
+}
+
+func TestPingRemovesOldLeftoversOnly(t *testing.T) {
+	dir := t.TempDir()
+	store := open(t, dir)
+	old, fresh := filepath.Join(dir, ".incoming", "old"), filepath.Join(dir, ".incoming", "fresh")
+	write(t, old, "half")
+	write(t, fresh, "half")
+	past := time.Now().Add(-2 * time.Hour)
+	if err := os.Chtimes(old, past, past); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Ping(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, ".incoming", "*")); err != nil || !slices.Equal(left, []string{fresh}) {
+		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
 
