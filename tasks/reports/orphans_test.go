@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/storage/environments"
 	"attestry/storage/storagetest"
@@ -120,6 +121,24 @@ func TestObjectsOfWaitingAndParkedReportsAreNotCollected(t *testing.T) {
 	}
 	if _, err := s.store.Objects.Stat(t.Context(), evidence.Key); err != nil {
 		t.Errorf("an object of another kind: %v", err)
+	}
+}
+
+// TestLargeReportsLeaveNoFolders counts folders of the object store, which stay when their objects are deleted. Equal
+// reports have different objects nevertheless.
+func TestLargeReportsLeaveNoFolders(t *testing.T) {
+	s := newScene(t, nil)
+	for _, report := range []snapshot.Report{bulky(), bulky(), bulky("b")} {
+		s.accept(t, report)
+	}
+	s.wantObjects(t, 3)
+	if err := s.processor.Drain(t.Context(), s.env); err != nil {
+		t.Fatal(err)
+	}
+	s.wantNoObjects(t)
+	folders, err := filepath.Glob(filepath.Join(s.folder, "objects", environments.ReportObjects+"*"))
+	if err != nil || len(folders) != 1 {
+		t.Errorf("the folders are %v, %v", folders, err)
 	}
 }
 
