@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -373,6 +374,37 @@ func TestADamagedObjectIsReportedAndAllElseIsBackedUp(t *testing.T) {
 	if s.must(err); trail.Status != evidence.Compliant {
 		t.Errorf("the trail is %s", trail.Status)
 	}
+}
+
+// failing is an object store on a disk that cannot read one object.
+type failing struct {
+	storage.Objects
+	key string
+}
+
+func (f failing) Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
+	if key == f.key {
+		return io.NopCloser(iotest.ErrReader(storage.Outage(storage.ObjectStore, syscall.EIO))), nil
+	}
+	return f.Objects.Get(ctx, key, offset, length)
+}
+
+func TestAnUnreadableObjectIsReportedAndAllElseIsBackedUp(t *testing.T) {
+	s := newService(t)
+	s.record("second")
+	page, err := s.objects.List(t.Context(), "", 2)
+	s.must(err)
+	backups := openObjects(t, t.TempDir())
+	made, err := backup.Make(t.Context(), backup.Source{
+		Checkpoint: s.docs.Checkpoint, Folder: filepath.Join(s.folder, "documents"), Open: openFolder,
+		Objects: failing{s.objects, page[0].Key}, HoldDeletions: s.guarded.HoldDeletions,
+	}, backups, s.output())
+	s.must(err)
+	if len(s.found) != 2 || !strings.Contains(s.found[0].What, "it was not copied") || made.Verified.Findings != 1 {
+		t.Errorf("found %v", s.found)
+	}
+	_, err = backups.Stat(t.Context(), page[1].Key)
+	s.must(err)
 }
 
 // TestADamagedFileOfABackupIsNotRestored alters each file of the database in the backup.

@@ -9,11 +9,12 @@ import (
 	"hash"
 	"io"
 	"strings"
+	"syscall"
 
 	"attestry/storage"
 )
 
-// ErrContent reports content that does not match its key.
+// ErrContent reports content that does not match its key, or that the disk cannot read.
 var ErrContent = errors.New("the content does not have the SHA-256 of its key")
 
 // copyObject streams an object to another store. If the content does not match the key, the stream fails at its end, so
@@ -72,6 +73,9 @@ type verifier struct {
 func (v *verifier) Read(p []byte) (int, error) {
 	n, err := v.content.Read(p)
 	v.hash.Write(p[:n])
+	if errors.Is(err, syscall.EIO) {
+		return n, fmt.Errorf("%w: %w", ErrContent, err)
+	}
 	if !errors.Is(err, io.EOF) {
 		return n, err
 	}
