@@ -143,7 +143,7 @@ func Assemble(settings config.Settings, log *slog.Logger, clock evidence.Clock, 
 	guarded := guard.New(clock, log, metrics)
 	store := app.NewStore(guarded.Documents(docs), guarded.Objects(objects), clock, log)
 	store.Tenancy.BetaByDefault = bool(settings.Process.Beta)
-	store.Retention = retention.New(store.Objects, settings.Retention, clock)
+	store.Retention = retention.New(objects, settings.Retention, clock) // guarded ones hold deletions during backups
 	return &Process{
 		Settings: settings,
 		Log:      log,

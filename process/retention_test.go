@@ -78,6 +78,17 @@ func TestProcessStartsOnlyOnABucketThatKeepsObjects(t *testing.T) {
 	}
 }
 
+func TestRetentionIsTestedWhileABackupIsMade(t *testing.T) {
+	server := httptest.NewServer(&fakeBucket{locked: true})
+	defer server.Close()
+	tr := newTrial(t, "ATTESTRY_OBJECTS_URL=http://KEY:secret@"+server.Listener.Addr().String()+"/bucket", "ATTESTRY_RETENTION_DAYS=30")
+	tr.work = func(ctx context.Context, p *Process) error {
+		defer p.HoldDeletions()()
+		return p.Store.Retention.Test(ctx)
+	}
+	tr.expect(t, t.Context(), 0)
+}
+
 func TestReadinessReportsThatRetentionIsOff(t *testing.T) {
 	tr := newTrial(t)
 	tr.work = func(_ context.Context, p *Process) error {
