@@ -98,12 +98,12 @@ func openFolder(ctx context.Context, folder string) (storage.Documents, error) {
 	return process.OpenDocuments(ctx, config.Database{Engine: config.Pebble, Path: folder}, nil)
 }
 
-// checkApart refuses a backup store inside or around a folder of the service: the backup would contain itself.
+// checkApart refuses a backup store inside or around a folder of the service, or one that backups or restores delete.
 func checkApart(backups config.Objects, stores config.Stores) error {
 	if backups.Engine == stores.Objects.Engine && backups == stores.Objects {
 		return errors.New("the backup would be in the object store of the service")
 	}
-	for _, path := range []string{stores.Database.Path, stores.Objects.Path} {
+	for _, path := range []string{stores.Database.Path, stores.Database.Path + ".backup", stores.Database.Path + ".restoring", stores.Objects.Path} {
 		if checkPaths(backups.Path, path) != nil {
 			return fmt.Errorf("the backup and %s must not lie in one another", path)
 		}

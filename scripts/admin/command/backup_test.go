@@ -99,6 +99,23 @@ func TestImpossibleBackupsAndRestoresFail(t *testing.T) {
 	s.environ[0] = "ATTESTRY_DATABASE_URL=pebble://" + filepath.Join(folder, "documents")
 }
 
+func TestBackupDoesNotDeleteAnEarlierOneInTheFolderOfItsCheckpoint(t *testing.T) {
+	s := newSite(t)
+	for _, end := range []string{".backup", ".restoring"} {
+		made, place := s.path(0)+".made", s.path(0)+end
+		if status, out, errs := s.run("backup", made); status != cli.Failure && status != cli.Success {
+			t.Fatalf("status %d: %s%s", status, out, errs)
+		}
+		s.must(os.Rename(made, place))
+		for _, command := range []string{"backup ", "restore "} {
+			s.want(cli.Failure, command+place, "", "must not lie in one another")
+		}
+		if _, err := os.Stat(filepath.Join(place, "backup-manifests")); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestBackupOfAnOpenDatabaseIsRefused(t *testing.T) {
 	s := newSite(t)
 	var out, errs strings.Builder
