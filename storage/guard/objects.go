@@ -28,7 +28,7 @@ type guardedObjects struct {
 }
 
 // HoldDeletions makes Delete do nothing, and return nil, until release is called. An object that no record names is
-// deleted later: by the collector, or with the next checkpoint that Logs.Keep stores.
+// deleted later: by the collector, or a checkpoint of a log by the sequencer within a day.
 func (o *guardedObjects) HoldDeletions() (release func()) {
 	o.holdDeletions(1)
 	return func() { o.holdDeletions(-1) }

@@ -5,18 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/mod/sumdb/tlog"
 
 	"attestry/config"
 	"attestry/evidence/translog"
 	"attestry/evidence/translog/translogtest"
 	"attestry/storage"
+	"attestry/storage/guard"
 	"attestry/storage/logs"
 	"attestry/storage/pebble/pebbletest"
 	"attestry/storage/retention"
@@ -151,6 +154,27 @@ func TestACheckpointThatAnotherProcessReadsIsNotDeleted(t *testing.T) {
 	last, _, err := logs.New(f.docs, &beforeGet{f.objs, next}).LastKept(t.Context(), "acme")
 	if err != nil || last.Size == 0 {
 		t.Errorf("read %+v: %v", last, err)
+	}
+}
+
+func TestCheckpointsThatWereReplacedDuringABackupAreDeletedWithinADay(t *testing.T) {
+	f := newFixture(t)
+	objects := guard.New(f.clock.Now, slog.New(slog.DiscardHandler), prometheus.NewRegistry()).Objects(f.objs)
+	worker := f.process(f.docs, objects)
+	release := objects.(interface{ HoldDeletions() func() }).HoldDeletions()
+	next := func() {
+		f.add("acme", 1)
+		must(t, worker.Sequence(t.Context(), "acme"))
+		must(t, worker.Keep(t.Context(), f.noRetention()))
+	}
+	for range 5 {
+		next()
+	}
+	release()
+	f.clock.Advance(24 * time.Hour)
+	next()
+	if keys := f.keptKeys(); len(keys) != 1 {
+		t.Errorf("%d checkpoints are in the object store", len(keys))
 	}
 }
 

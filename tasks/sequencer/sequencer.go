@@ -243,7 +243,7 @@ func (r *run) untilDue() time.Duration {
 const (
 	// KeepInterval is how often the last checkpoints of logs are stored in the object store.
 	KeepInterval = 5 * time.Second
-	// retainInterval is how often one is put under retention, for at most retainDays. The next one replaces the others.
+	// retainInterval is how often one is put under retention, for at most retainDays, and all others are deleted.
 	retainInterval = 24 * time.Hour
 	retainDays     = 30
 )
@@ -280,7 +280,12 @@ func (s *Sequencer) keep(ctx context.Context, org string, log *opened, retention
 		if err != nil {
 			return err
 		}
-		if err := retention.KeepAtMost(ctx, named.Name, log.key, retainDays); err != nil {
+		// Delete those that could not be deleted when they were replaced: they were retained, or a backup was made.
+		_, last, err := s.logs.LastKept(ctx, org)
+		if err == nil {
+			err = retention.KeepAtMost(ctx, named.Name, last, retainDays)
+		}
+		if err != nil {
 			return err
 		}
 		log.retained = now
