@@ -227,20 +227,16 @@ func makeFolder(dir string) error {
 }
 
 // SyncFolder makes the names in a folder durable.
-func SyncFolder(folder string) error {
-	opened, err := os.Open(folder)
-	if err != nil {
-		return err
-	}
-	return errors.Join(opened.Sync(), opened.Close())
-}
+func SyncFolder(folder string) error { return syncOpened(os.Open(folder)) }
 
-func (s *Store) sync(folder string) error {
-	file, err := s.root.Open(folder)
+func (s *Store) sync(folder string) error { return syncOpened(s.root.Open(folder)) }
+
+// syncOpened syncs and closes a folder, unless it could not be opened.
+func syncOpened(folder *os.File, err error) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(file.Sync(), file.Close())
+	return errors.Join(folder.Sync(), folder.Close())
 }
 
 // asOutage marks an error of the file system itself: a full or failing disk, missing rights, too many open files. A
