@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 
@@ -11,6 +12,7 @@ import (
 
 	"attestry/storage"
 	"attestry/storage/spool"
+	"attestry/storage/transfer"
 )
 
 const (
@@ -62,12 +64,15 @@ func (s *Store) put(ctx context.Context, scope string, r io.Reader, size int64) 
 	return object, asOutage(ctx, err)
 }
 
-// stored reports whether a bucket that keeps all versions has the object: another version would take up storage,
-// perhaps for years. Other buckets replace it.
+// stored reports whether a bucket that keeps all versions has the object, unaltered: another version would take up
+// storage, perhaps for years. Other buckets replace it.
 func (s *Store) stored(ctx context.Context, object storage.Object) (bool, error) {
 	if s.retention == "" {
 		return false, nil
 	}
-	found, err := s.Stat(ctx, object.Key)
-	return err == nil && found.Size == object.Size, storage.IgnoreMissing(err)
+	err := transfer.WriteObject(ctx, s, &object, io.Discard)
+	if errors.Is(err, transfer.ErrContent) {
+		return false, nil
+	}
+	return err == nil, storage.IgnoreMissing(err)
 }

@@ -170,6 +170,42 @@ func TestSameContentIsOneVersion(t *testing.T) {
 	}
 }
 
+// holder is an S3 server that has the same content under all keys, and counts what is put.
+type holder struct {
+	content string
+	puts    int
+}
+
+func (h *holder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.URL.Query().Has("location"):
+		fmt.Fprint(w, "<LocationConstraint></LocationConstraint>")
+	case r.Method == http.MethodPut:
+		h.puts++
+	default:
+		w.Header().Set("Last-Modified", "Tue, 01 Jan 2019 00:00:00 GMT")
+		http.ServeContent(w, r, "", time.Time{}, strings.NewReader(h.content))
+	}
+}
+
+func TestObjectWithOtherContentOfItsSizeIsStoredAgain(t *testing.T) {
+	for content, puts := range map[string]int{"evidence": 0, "evidencE": 1, "evidence2": 1} {
+		held := &holder{content: content}
+		server := httptest.NewServer(held)
+		defer server.Close()
+		store, err := s3.Open(t.Context(), s3.Options{
+			Endpoint: server.Listener.Addr().String(), Bucket: "bucket", AccessKey: "access", SecretKey: "secret", Retention: s3.Governance,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, store, "evidence")
+		if held.puts != puts {
+			t.Errorf("beside %q it was put %d times", content, held.puts)
+		}
+	}
+}
+
 func TestRetainNeverShortensAndKeepsTheMode(t *testing.T) {
 	options := newLockedBucket(t, s3.Governance)
 	store, client := open(t, options), connect(t, options)
