@@ -89,7 +89,10 @@ func (s *Store) Get(ctx context.Context, key string, offset, length int64) (io.R
 	if length < 0 || length > rest {
 		length = rest
 	}
-	return section{outageReader{io.NewSectionReader(file, offset, length)}, file}, nil
+	return struct {
+		io.Reader
+		io.Closer
+	}{outageReader{io.NewSectionReader(file, offset, length)}, file}, nil
 }
 
 // Stat describes an object.
@@ -134,12 +137,6 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 		return s.refused(fmt.Errorf("delete object %s: %w", key, asOutage(err)))
 	}
 	return nil
-}
-
-// section is a range of a file that closes the file.
-type section struct {
-	io.Reader
-	io.Closer
 }
 
 func (s *Store) prepare() error {
