@@ -76,7 +76,8 @@ func (c *Cleaner) expire(ctx context.Context) error {
 	}
 }
 
-// clean deletes the objects that an assembly replaced before a time in Unix seconds.
+// clean deletes the objects that an assembly replaced before a time in Unix seconds. While it is due, the next package
+// may have one of them: then tasks/orphans deletes the others.
 func (c *Cleaner) clean(ctx context.Context, id string, before float64) error {
 	assembly, err := c.store.Assemblies.Get(ctx, id)
 	if err != nil {
@@ -84,7 +85,7 @@ func (c *Cleaner) clean(ctx context.Context, id string, before float64) error {
 	}
 	kept := map[string]bool{}
 	for _, replaced := range assembly.Replaced {
-		if replaced.At > before || assembly.Uses(replaced.Object) {
+		if replaced.At > before || assembly.Uses(replaced.Object) || assembly.Due > 0 {
 			continue
 		}
 		if err := c.store.Objects.Delete(ctx, replaced.Object); err != nil {

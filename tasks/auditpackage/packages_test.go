@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -397,6 +398,33 @@ func TestPackagesThatAreNotRequestedAreDeleted(t *testing.T) {
 	if !exists(again.Archive) {
 		t.Error("the package that was assembled again was deleted")
 	}
+}
+
+// afterPut is an object store that calls a function after each object is stored.
+type afterPut struct {
+	storage.Objects
+	do func()
+}
+
+func (a *afterPut) Put(ctx context.Context, scope string, content io.Reader, size int64) (storage.Object, error) {
+	object, err := a.Objects.Put(ctx, scope, content, size)
+	a.do()
+	return object, err
+}
+
+// TestPackageThatIsAssembledAgainIsNotDeleted deletes replaced packages while an expired one is assembled again, which
+// makes the same bytes.
+func TestPackageThatIsAssembledAgainIsNotDeleted(t *testing.T) {
+	s := newScene(t)
+	s.deliver()
+	s.assemble(s.ofTrail("1"))
+	s.clock.Advance(keptFor + time.Hour)
+	s.must(s.cleaner.Clean(t.Context()))
+	s.clock.Advance(2 * time.Hour)
+	s.start(s.docs, &afterPut{s.engine, func() { s.must(s.cleaner.Clean(t.Context())) }})
+	again := s.assemble(s.ofTrail("1"))
+	s.read(s.ofTrail("1").ID, again.Archive)
+	s.read(s.ofTrail("1").ID, *again.Report)
 }
 
 // TestPackageThatIsAttachedAsEvidenceStays stores the archive of a package as evidence, and replaces the package.
