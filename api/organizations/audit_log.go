@@ -2,7 +2,6 @@ package organizations
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -74,13 +73,6 @@ func (h *handlers) listAuditLog(ctx context.Context, in *listAuditLogInput) (*se
 	}), err
 }
 
-const (
-	// auditRowsPerRead is the page size in which the audit log is read for the CSV file.
-	auditRowsPerRead = 200
-	// more is the cursor of all pages after the first, as the query itself has the position.
-	more = "more"
-)
-
 // auditColumns are the members of AuditLogEntry. when_utc is the time in a form for people.
 var auditColumns = []string{
 	"id", "when", "when_utc", "event_type", "source", "kind", "user", "old_role", "new_role", "changed_by", "api_key", "left_service_accounts",
@@ -91,24 +83,14 @@ type downloadAuditLogInput struct {
 	AuditLogFilter
 }
 
-// downloadAuditLog sends the audit log, oldest first. Each page begins at the time of the last sent entry, with the
-// number of sent entries of that time as the offset.
+// downloadAuditLog sends the audit log, oldest first.
 func (h *handlers) downloadAuditLog(ctx context.Context, in *downloadAuditLogInput) (*server.StreamOutput, error) {
 	query := in.query(ctx)
-	query.Order, query.Ascending, query.Limit = tenancy.AuditByTime, true, auditRowsPerRead
+	query.Order, query.Ascending = tenancy.AuditByTime, true
 	name := server.Access(ctx).OrgName + "-audit-log.csv"
-	return h.StreamCSV(ctx, name, auditColumns, func(ctx context.Context, _ string) ([][]string, string, error) {
-		entries, _, err := h.Tenancy.AuditLog(ctx, query)
-		if len(entries) < auditRowsPerRead {
-			return resource.Map(entries, auditRow), "", err
-		}
-		last := entries[len(entries)-1].Time
-		first := slices.IndexFunc(entries, func(e identity.AuditEntry) bool { return e.Time == last })
-		if first > 0 {
-			query.Offset = 0
-		}
-		query.From, query.Offset = &last, query.Offset+len(entries)-first
-		return resource.Map(entries, auditRow), more, err
+	return h.StreamCSV(ctx, name, auditColumns, func(ctx context.Context, after string) ([][]string, string, error) {
+		entries, next, err := h.Tenancy.WalkAuditLog(ctx, query, after, h.BatchBytes)
+		return resource.Map(entries, auditRow), next, err
 	})
 }
 

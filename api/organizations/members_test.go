@@ -1,16 +1,21 @@
 package organizations_test
 
 import (
+	"bytes"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"attestry/api/apitest"
 	"attestry/api/apitest/webclient"
+	"attestry/app"
 	"attestry/evidence"
 	"attestry/evidence/identity"
+	"attestry/storage"
 )
 
 // createUser creates a user of the test and returns the name and a key.
@@ -259,6 +264,39 @@ func TestAuditLogRecordsChangesOfAccess(t *testing.T) {
 		apitest.WantProblem(t, s.Do(http.MethodGet, "/api/v2"+log+query, apitest.AdminKey, nil), http.StatusBadRequest, apitest.ValidationMessage, errors)
 	}
 	s.WantError(http.StatusForbidden, apitest.BetaOffMessage, http.MethodGet, "/membership-audit-log/"+s.Public, "")
+}
+
+// Each page of the file was found by reading the whole log.
+func TestTheAuditLogIsReadOnceForTheCSV(t *testing.T) {
+	t.Parallel()
+	s, counting := apitest.StartCounting(t, apitest.Options{WithoutWorker: true})
+	s.Want(http.StatusCreated, http.MethodPost, accountPath(s, ""), []byte(`{"name":"robot","privilege":"reader"}`))
+	schemas := app.Schemas()
+	schema := schemas[slices.IndexFunc(schemas, func(schema *storage.Schema) bool { return schema.Name == "audit_log" })]
+	records, err := s.Process.Store.Documents.List(t.Context(), schema, "", 1000, 1<<20)
+	s.Must(err)
+	i := slices.IndexFunc(records, func(record storage.Record) bool { return record.Text("user") == "robot" })
+	// The entry is copied, as making so many would take seconds.
+	for page := range 3 {
+		var writes []storage.Write
+		for number := range storage.MaxMany {
+			record := records[i]
+			record.ID = fmt.Sprintf("copy-%d-%03d", page, number)
+			record.Body = bytes.ReplaceAll(record.Body, []byte(records[i].ID), []byte(record.ID))
+			record.Fields = maps.Clone(record.Fields)
+			record.Fields["time"] = record.Float("time") + float64(page*storage.MaxMany+number+1)
+			writes = append(writes, storage.Write{Kind: storage.WriteInsert, Schema: schema, Record: record})
+		}
+		s.Must(s.Process.Store.Documents.Write(t.Context(), writes...))
+	}
+	path := "/membership-audit-log/" + s.Org + "/csv?search=robot"
+	lines := strings.Split(strings.TrimSpace(string(s.Want(http.StatusOK, http.MethodGet, path, nil).Body)), "\n")
+	if ids := lines[2:]; len(ids) != 3000 || !slices.IsSorted(ids) || len(evidence.Distinct(ids)) != 3000 {
+		t.Errorf("the file has %d lines of copies", len(ids))
+	}
+	if commands := apitest.FewestCommands(counting, func() { s.Want(http.StatusOK, http.MethodGet, path, nil) }); commands > 10 {
+		t.Errorf("it takes %d commands to send 3,001 entries", commands)
+	}
 }
 
 func TestNoKeyOutlivesAConcurrentRemovalWithRevocation(t *testing.T) {

@@ -310,17 +310,6 @@ func TestAuditLogIsFilteredAndDownloadedAsCSV(t *testing.T) {
 	if err != nil || got.Status != http.StatusOK || len(rows) != 2 || rows[1][6] != "robot" || rows[0][6] != "user" {
 		t.Errorf("status %d, %v: %s", got.Status, err, got.Body)
 	}
-	for i := range 210 { // more than a page
-		s.Want(http.StatusCreated, http.MethodPost, "/service-accounts/"+s.Org, fmt.Appendf(nil, `{"name":"bulk-%d","privilege":"reader"}`, i))
-	}
-	all, err := csv.NewReader(bytes.NewReader(v.Open("/api/v2/membership-audit-log/" + s.Org + "/csv?search=bulk").Body)).ReadAll()
-	named := map[string]bool{}
-	for _, row := range all {
-		named[row[6]] = true
-	}
-	if err != nil || len(all) != 211 || len(named) != 211 {
-		t.Errorf("%d rows of %d names: %v", len(all), len(named), err)
-	}
 	if head := got.Header.Get("Content-Disposition"); !strings.Contains(head, s.Org+"-audit-log.csv") {
 		t.Errorf("it is sent as %s", head)
 	}

@@ -57,6 +57,14 @@ func (t *Tenancy) AuditLog(ctx context.Context, q AuditQuery) ([]identity.AuditE
 	return storage.FindPage(ctx, t.auditLog, q.query(), q.Offset, q.Limit)
 }
 
+// WalkAuditLog returns the next entries after a cursor, MaxMany or as many as fit maxBytes, and the next cursor. The
+// cursor is "" at the beginning and the end.
+func (t *Tenancy) WalkAuditLog(ctx context.Context, q AuditQuery, after string, maxBytes int) ([]identity.AuditEntry, string, error) {
+	query := q.query()
+	query.After, query.Limit, query.MaxBytes = after, storage.MaxMany, maxBytes
+	return t.auditLog.Find(ctx, query)
+}
+
 func (q *AuditQuery) query() storage.Query {
 	query := storage.Query{Index: string(q.Order), Equal: []any{q.OrgID}, Descending: !q.Ascending}
 	query.Narrow(q.Search != "", "text", storage.ContainsFold, q.Search)
