@@ -36,10 +36,11 @@ func TestApprovalsAreNumberedAndListedByFlow(t *testing.T) {
 	s.Approve(second, apitest.Unapproved)
 	s.Approve(second, apitest.Approved)
 	for query, want := range map[string]string{
-		"":                     "4:bbbb<aaaa:APPROVED 3:bbbb<aaaa:UNAPPROVED 2:aaaa<:APPROVED 1:aaaa<:PENDING",
-		"?per_page=3":          "4:bbbb<aaaa:APPROVED 3:bbbb<aaaa:UNAPPROVED 2:aaaa<:APPROVED",
-		"?per_page=3&page=2":   "1:aaaa<:PENDING",
-		"?per_page=100&page=9": "",
+		"":                                     "4:bbbb<aaaa:APPROVED 3:bbbb<aaaa:UNAPPROVED 2:aaaa<:APPROVED 1:aaaa<:PENDING",
+		"?per_page=3":                          "4:bbbb<aaaa:APPROVED 3:bbbb<aaaa:UNAPPROVED 2:aaaa<:APPROVED",
+		"?per_page=3&page=2":                   "1:aaaa<:PENDING",
+		"?per_page=100&page=9":                 "",
+		"?per_page=9223372036854775807&page=2": "",
 	} {
 		t.Run(s.CaseName(query), func(t *testing.T) {
 			if got := releases(s.In(t), s.ApprovalsPath()+query); got != want {

@@ -90,7 +90,7 @@ func OffsetOf(number, size int) int {
 	if number < 1 || size < 1 {
 		return 0
 	}
-	return min(number-1, maxSkip/size) * size
+	return int(min(float64(number-1)*float64(size), maxSkip))
 }
 
 // CutPage returns a page of a list that is in memory.

@@ -78,7 +78,7 @@ func TestPagesBeyondTheEndLinkToTheLastPage(t *testing.T) {
 }
 
 func TestOffsetsDoNotOverflow(t *testing.T) {
-	for _, test := range []struct{ number, size, want int }{{1, 15, 0}, {3, 15, 30}, {0, 15, 0}} {
+	for _, test := range []struct{ number, size, want int }{{1, 15, 0}, {3, 15, 30}, {0, 15, 0}, {2, math.MaxInt, 1 << 40}} {
 		if got := OffsetOf(test.number, test.size); got != test.want {
 			t.Errorf("offsetOf(%d, %d) = %d, want %d", test.number, test.size, got, test.want)
 		}
