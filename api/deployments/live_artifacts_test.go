@@ -79,6 +79,39 @@ func TestLiveArtifactsAreTheRunningOnesOfARepository(t *testing.T) {
 	wantLiveArtifacts(s, "acme%2Fweb", "web-3@beta#3 web-1@beta#3 web-2@prod#4")
 }
 
+// The events of a job that starts every minute hid those of what began to run a week before.
+func TestAnArtifactThatStartsOftenHidesNoOther(t *testing.T) {
+	t.Parallel()
+	s := apitest.Share(t)
+	s.CreateEnvironment("prod", evidence.Server)
+	s.StorePolicy("known", "provenance: {required: true}")
+	s.Attach("prod", "known")
+	for _, name := range []string{"job", "web"} {
+		s.ReportBuild(s.Org, "ci", name, name, "acme/web", "1")
+		s.ReportArtifact("images", "t", name, evidence.HashAPIKey(name), apitest.FirstCommit)
+	}
+	s.ReportServer("prod", "job", "web")
+	var events []snapshot.Event
+	for ordinal := range int64(10_000) {
+		events = append(events, snapshot.Event{
+			Org: s.OrgID(), Environment: "elsewhere-of-" + s.Org, Ordinal: ordinal + 1, Snapshot: ordinal + 1, Fingerprint: evidence.HashAPIKey("job"),
+			Timestamp: evidence.Seconds(s.Clock.Read()) + float64(ordinal+1), Type: []snapshot.Annotation{snapshot.StartedUnknown, snapshot.Exited}[ordinal%2],
+		})
+	}
+	s.Must(s.Process.Store.Events.Record(t.Context(), events))
+	for _, live := range apitest.Lookup(t, s.Read("/repos/"+s.Org+"/live-artifacts/acme/web"), "live_artifacts").([]any) {
+		if apitest.Lookup(t, live, "artifact_name") == "/opt/web" && apitest.Lookup(t, live, "compliance") != "COMPLIANT" {
+			t.Errorf("it is shown as %s", apitest.AsJSON(live))
+		}
+	}
+	found, _ := s.Search(apitest.FirstCommit)
+	for _, artifact := range found.([]any) {
+		if apitest.Lookup(t, artifact, "template_reference_name") == "web" && fmt.Sprint(apitest.Lookup(t, artifact, "running_in")) != "[prod]" {
+			t.Errorf("the search finds %s", apitest.AsJSON(artifact))
+		}
+	}
+}
+
 func TestLiveArtifactLinksToTheRecordOfItsRepository(t *testing.T) {
 	t.Parallel()
 	s := apitest.Share(t)

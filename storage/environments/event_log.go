@@ -126,20 +126,33 @@ func (e *Events) ofSeveralRepos(ctx context.Context, r EventRange, repos []strin
 	return events, total, err
 }
 
-// maxArtifactEvents bounds the events that OfArtifacts reads for up to MaxMany fingerprints: the newest ones.
+// maxArtifactEvents bounds the events that are read for up to MaxMany fingerprints at once: the newest ones.
 const maxArtifactEvents = 10 * storage.MaxMany
 
-// OfArtifacts returns the events of fingerprints in the environments of an organization, newest first.
+// OfArtifacts returns the events of fingerprints in the environments of an organization, newest first for each. If
+// there are more than maxArtifactEvents, it reads fingerprints with less than their share of these again, without the
+// others. So an artifact that starts often hides no events of others; only its own oldest ones are left out.
 func (e *Events) OfArtifacts(ctx context.Context, org string, fingerprints []string) ([]snapshot.Event, error) {
 	var events []snapshot.Event
-	err := storage.EachSet(fingerprints, func(set any) error {
-		found, err := storage.FindAll(ctx, e.log, storage.Query{
-			Index: "artifact", Equal: []any{org, set}, Descending: true, Limit: maxArtifactEvents,
-		})
-		events = append(events, found...)
-		return err
-	})
-	return events, err
+	for some := range slices.Chunk(fingerprints, storage.MaxMany) {
+		for len(some) > 0 {
+			found, err := storage.FindAll(ctx, e.log, storage.Query{
+				Index: "artifact", Equal: []any{org, storage.OneOrSet(some)}, Descending: true, Limit: maxArtifactEvents,
+			})
+			if err != nil {
+				return nil, err
+			}
+			counts := map[string]int{}
+			for i := range found {
+				counts[found[i].Fingerprint]++
+			}
+			full, share := len(found) == maxArtifactEvents, maxArtifactEvents/len(some)
+			again := func(fingerprint string) bool { return full && counts[fingerprint] < share }
+			events = append(events, slices.DeleteFunc(found, func(event snapshot.Event) bool { return again(event.Fingerprint) })...)
+			some = slices.DeleteFunc(slices.Clone(some), func(fingerprint string) bool { return !again(fingerprint) })
+		}
+	}
+	return events, nil
 }
 
 // Beginning returns the fingerprints that run or ran in an organization and begin with hex digits. ErrAmbiguous means
