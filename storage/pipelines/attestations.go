@@ -151,7 +151,8 @@ func (a *Attestations) ByCommit(ctx context.Context, q AttestationQuery, limit, 
 	for _, commit := range q.Commits {
 		one := q
 		one.Commits = []string{commit}
-		lists[commit] = a.Page(one, 0, counts[commit])
+		// They are read after they were counted. Below the limit, as many again may be recorded meanwhile and hide none.
+		lists[commit] = a.Page(one, 0, counts[commit]+min(counts[commit], limit-len(entries)))
 	}
 	return lists, nil
 }

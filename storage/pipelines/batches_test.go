@@ -237,3 +237,22 @@ func TestAttestationsByCommitAreTheNewestOfAllCommits(t *testing.T) {
 		})
 	}
 }
+
+func TestAttestationsRecordedWhileThoseOfACommitAreReadHideNone(t *testing.T) {
+	store, _, _ := apptest.NewStore(t)
+	put := func(id string, at float64) {
+		record := apptest.AttestationRecord(id, "f", "generic", true, at)
+		record.CommitSHA = "aa"
+		apptest.PutAttestations(t, store, record)
+	}
+	put("one", 1)
+	put("two", 2)
+	lists, err := store.Attestations.ByCommit(t.Context(), pipelines.AttestationQuery{Org: "org", Commits: []string{"aa"}}, 10, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put("three", 3)
+	if got := listed(slices.Concat(apptest.QueryBatches(t, lists["aa"], 1)...)); got != "three-f two-f one-f" {
+		t.Errorf("listed %s", got)
+	}
+}
