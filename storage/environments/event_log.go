@@ -130,12 +130,12 @@ func (e *Events) ofSeveralRepos(ctx context.Context, r EventRange, repos []strin
 const maxArtifactEvents = 10 * storage.MaxMany
 
 // OfArtifacts returns the events of fingerprints in the environments of an organization, newest first for each. If
-// there are more than maxArtifactEvents, it reads fingerprints with less than their share of these again, without the
-// others. So an artifact that starts often hides no events of others; only its own oldest ones are left out.
+// there are more than maxArtifactEvents, it reads fingerprints with less than their share of these again without the
+// others, up to seven times. So a few artifacts that start often hide only their own oldest events.
 func (e *Events) OfArtifacts(ctx context.Context, org string, fingerprints []string) ([]snapshot.Event, error) {
 	var events []snapshot.Event
 	for some := range slices.Chunk(fingerprints, storage.MaxMany) {
-		for len(some) > 0 {
+		for read := 1; len(some) > 0; read++ {
 			found, err := storage.FindAll(ctx, e.log, storage.Query{
 				Index: "artifact", Equal: []any{org, storage.OneOrSet(some)}, Descending: true, Limit: maxArtifactEvents,
 			})
@@ -146,8 +146,8 @@ func (e *Events) OfArtifacts(ctx context.Context, org string, fingerprints []str
 			for i := range found {
 				counts[found[i].Fingerprint]++
 			}
-			full, share := len(found) == maxArtifactEvents, maxArtifactEvents/len(some)
-			again := func(fingerprint string) bool { return full && counts[fingerprint] < share }
+			incomplete, share := len(found) == maxArtifactEvents && read < 8, maxArtifactEvents/len(some)
+			again := func(fingerprint string) bool { return incomplete && counts[fingerprint] < share }
 			events = append(events, slices.DeleteFunc(found, func(event snapshot.Event) bool { return again(event.Fingerprint) })...)
 			some = slices.DeleteFunc(slices.Clone(some), func(fingerprint string) bool { return !again(fingerprint) })
 		}
