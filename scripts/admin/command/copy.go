@@ -198,7 +198,7 @@ func checkPaths(from, to string) error {
 	switch {
 	case from == "" || to == "":
 		return nil
-	case sameFile(from, to):
+	case from == to, sameFile(from, to):
 		return errSameStore
 	case isInside(to, from):
 		return errors.New("--to lies in the folder that --from names")
