@@ -94,7 +94,7 @@ func copyObjects(ctx context.Context, from, to storage.Objects, out Output) erro
 		case errors.Is(err, storage.ErrNotFound):
 			return nil // such as a probe, which is deleted at once; verify reports missing objects that documents name
 		case errors.Is(err, transfer.ErrContent):
-			return out.Report(verify.Finding{Where: object.Key, What: "it was not copied: " + transfer.ErrContent.Error()})
+			return out.Report(verify.Finding{Where: object.Key, What: "it was not copied: its content is damaged, or the disk cannot read it"})
 		}
 		return err
 	})

@@ -376,35 +376,47 @@ func TestADamagedObjectIsReportedAndAllElseIsBackedUp(t *testing.T) {
 	}
 }
 
-// failing is an object store on a disk that cannot read one object.
+// failing is an object store on a disk that cannot open one object, or cannot read it.
 type failing struct {
 	storage.Objects
-	key string
+	key  string
+	open bool
 }
 
 func (f failing) Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
-	if key == f.key {
-		return io.NopCloser(iotest.ErrReader(storage.Outage(storage.ObjectStore, syscall.EIO))), nil
+	if key != f.key {
+		return f.Objects.Get(ctx, key, offset, length)
 	}
-	return f.Objects.Get(ctx, key, offset, length)
+	err := storage.Outage(storage.ObjectStore, syscall.EIO)
+	if f.open {
+		return io.NopCloser(iotest.ErrReader(err)), nil
+	}
+	return nil, err
 }
 
 func TestAnUnreadableObjectIsReportedAndAllElseIsBackedUp(t *testing.T) {
-	s := newService(t)
-	s.record("second")
-	page, err := s.objects.List(t.Context(), "", 2)
-	s.must(err)
-	backups := openObjects(t, t.TempDir())
-	made, err := backup.Make(t.Context(), backup.Source{
-		Checkpoint: s.docs.Checkpoint, Folder: filepath.Join(s.folder, "documents"), Open: openFolder,
-		Objects: failing{s.objects, page[0].Key}, HoldDeletions: s.guarded.HoldDeletions,
-	}, backups, s.output())
-	s.must(err)
-	if len(s.found) != 2 || !strings.Contains(s.found[0].What, "it was not copied") || made.Verified.Findings != 1 {
-		t.Errorf("found %v", s.found)
+	for name, open := range map[string]bool{"it cannot be opened": false, "it cannot be read": true} {
+		t.Run(name, func(t *testing.T) {
+			s := newService(t)
+			s.record("second")
+			page, err := s.objects.List(t.Context(), "", 2)
+			s.must(err)
+			backups := openObjects(t, t.TempDir())
+			made, err := backup.Make(t.Context(), backup.Source{
+				Checkpoint: s.docs.Checkpoint, Folder: filepath.Join(s.folder, "documents"), Open: openFolder,
+				Objects: failing{s.objects, page[0].Key, open}, HoldDeletions: s.guarded.HoldDeletions,
+			}, backups, s.output())
+			s.must(err)
+			if len(s.found) != 2 || !strings.Contains(s.found[0].What, "it was not copied") || !strings.Contains(s.found[0].What, "the disk cannot read it") {
+				t.Errorf("found %v", s.found)
+			}
+			if made.Verified.Findings != 1 {
+				t.Errorf("%d findings in the backup", made.Verified.Findings)
+			}
+			_, err = backups.Stat(t.Context(), page[1].Key)
+			s.must(err)
+		})
 	}
-	_, err = backups.Stat(t.Context(), page[1].Key)
-	s.must(err)
 }
 
 // TestADamagedFileOfABackupIsNotRestored alters each file of the database in the backup.

@@ -22,7 +22,7 @@ var ErrContent = errors.New("the content does not have the SHA-256 of its key")
 func copyObject(ctx context.Context, from, to storage.Objects, object *storage.Object) error {
 	content, err := from.Get(ctx, object.Key, 0, -1)
 	if err != nil {
-		return err
+		return explain(err)
 	}
 	scope, _, _ := strings.Cut(object.Key, "/")
 	_, err = to.Put(ctx, scope, Verified(content, object.SHA256), object.Size)
@@ -53,7 +53,7 @@ func CopyMissing(ctx context.Context, from, to storage.Objects, done func(object
 func WriteObject(ctx context.Context, objects storage.Objects, object *storage.Object, out io.Writer) error {
 	content, err := objects.Get(ctx, object.Key, 0, -1)
 	if err != nil {
-		return err
+		return explain(err)
 	}
 	_, err = io.Copy(out, Verified(content, object.SHA256))
 	return errors.Join(err, content.Close())
@@ -73,14 +73,19 @@ type verifier struct {
 func (v *verifier) Read(p []byte) (int, error) {
 	n, err := v.content.Read(p)
 	v.hash.Write(p[:n])
-	if errors.Is(err, syscall.EIO) {
-		return n, fmt.Errorf("%w: %w", ErrContent, err)
-	}
 	if !errors.Is(err, io.EOF) {
-		return n, err
+		return n, explain(err)
 	}
 	if found := hex.EncodeToString(v.hash.Sum(nil)); found != v.sum {
 		return n, fmt.Errorf("%w: it is %s", ErrContent, found)
 	}
 	return n, io.EOF
+}
+
+// explain adds ErrContent to the error of a disk that cannot read an object.
+func explain(err error) error {
+	if errors.Is(err, syscall.EIO) {
+		return fmt.Errorf("%w: %w", ErrContent, err)
+	}
+	return err
 }
