@@ -6,9 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
-	"strings"
 
 	"github.com/bytedance/sonic"
 	"github.com/klauspost/compress/zstd"
@@ -105,10 +103,9 @@ func (r *Reports) Pack(ctx context.Context, record *WaitingReport, report *snaps
 		record.Content = compressed
 		return nil
 	}
-	// An id of 32 bytes in a frame that decoders skip: equal reports share no object, so each is deleted with its own.
-	head := "P*M\x18\x20\x00\x00\x00" + evidence.NewID()
-	content := io.MultiReader(strings.NewReader(head), bytes.NewReader(compressed))
-	object, err := r.objects.Put(ctx, ReportObjects+record.Org, content, int64(len(head)+len(compressed)))
+	// An id of 32 bytes in a skippable zstd frame: equal reports share no object, so each is deleted with its own.
+	compressed = append(compressed, "P*M\x18\x20\x00\x00\x00"+evidence.NewID()...)
+	object, err := r.objects.Put(ctx, ReportObjects+record.Org, bytes.NewReader(compressed), int64(len(compressed)))
 	record.Object = object.Key
 	return err
 }
