@@ -79,7 +79,7 @@ func TestLiveArtifactsAreTheRunningOnesOfARepository(t *testing.T) {
 	wantLiveArtifacts(s, "acme%2Fweb", "web-3@beta#3 web-1@beta#3 web-2@prod#4")
 }
 
-// The events of a job that starts every minute hid those of what began to run a week before.
+// A job that starts every minute has ten thousand events within a week.
 func TestAnArtifactThatStartsOftenHidesNoOther(t *testing.T) {
 	t.Parallel()
 	s := apitest.Share(t)
@@ -99,16 +99,20 @@ func TestAnArtifactThatStartsOftenHidesNoOther(t *testing.T) {
 		})
 	}
 	s.Must(s.Process.Store.Events.Record(t.Context(), events))
+	shown := map[string]any{}
 	for _, live := range apitest.Lookup(t, s.Read("/repos/"+s.Org+"/live-artifacts/acme/web"), "live_artifacts").([]any) {
-		if apitest.Lookup(t, live, "artifact_name") == "/opt/web" && apitest.Lookup(t, live, "compliance") != "COMPLIANT" {
-			t.Errorf("it is shown as %s", apitest.AsJSON(live))
-		}
+		shown[apitest.Lookup(t, live, "artifact_name").(string)] = apitest.Lookup(t, live, "compliance")
+	}
+	if shown["/opt/web"] != "COMPLIANT" {
+		t.Errorf("the live artifacts are %v", shown)
 	}
 	found, _ := s.Search(apitest.FirstCommit)
+	running := map[string]string{}
 	for _, artifact := range found.([]any) {
-		if apitest.Lookup(t, artifact, "template_reference_name") == "web" && fmt.Sprint(apitest.Lookup(t, artifact, "running_in")) != "[prod]" {
-			t.Errorf("the search finds %s", apitest.AsJSON(artifact))
-		}
+		running[apitest.Lookup(t, artifact, "template_reference_name").(string)] = fmt.Sprint(apitest.Lookup(t, artifact, "running_in"))
+	}
+	if running["web"] != "[prod]" {
+		t.Errorf("the search finds %v", running)
 	}
 }
 

@@ -2,6 +2,7 @@ package environments_test
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -158,5 +159,32 @@ func TestEventLogsAreWalkedOldestFirst(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("%+v: %d events, want %d", r, len(got), len(want))
 		}
+	}
+}
+
+// endless is an engine in which the first fingerprint of each query has endless events, and counts how often a query
+// begins.
+type endless struct {
+	storage.Documents
+	begun int
+}
+
+func (e *endless) Find(_ context.Context, _ *storage.Schema, query storage.Query) (storage.Page, error) {
+	if query.After == "" {
+		e.begun++
+	}
+	body := fmt.Appendf(nil, `{"fingerprint":%q,"type":"changed"}`, query.Equal[1].(storage.In)[0])
+	return storage.Page{Records: slices.Repeat([]storage.Record{{Body: body}}, query.Limit), Next: "next"}, nil
+}
+
+func TestEventsOfArtifactsThatAllStartOftenAreReadAFewTimes(t *testing.T) {
+	docs := &endless{}
+	var fingerprints []string
+	for i := range 20 {
+		fingerprints = append(fingerprints, fmt.Sprint(i))
+	}
+	events, err := environments.NewEvents(docs).OfArtifacts(t.Context(), "acme", fingerprints)
+	if err != nil || docs.begun != 8 || len(events) != 80_000 {
+		t.Errorf("%d events are found with %d queries: %v", len(events), docs.begun, err)
 	}
 }
