@@ -44,40 +44,28 @@ func TestOpenRefusesAFile(t *testing.T) {
 	}
 }
 
-func TestOpenRemovesOldLeftoversOnly(t *testing.T) {
-	dir := t.TempDir()
-	open(t, dir)
-	old, fresh := filepath.Join(dir, ".incoming", "old"), filepath.Join(dir, ".incoming", "fresh")
-	write(t, old, "half")
-	write(t, fresh, "half")
-	past := time.Now().Add(-2 * time.Hour)
-	if err := os.Chtimes(old, past, past); err != nil {
-		t.Fatal(err)
-	}
-	open(t, dir)
-	if _, err := os.Stat(old); !os.IsNotExist(err) {
-		t.Errorf("the old leftover: %v", err)
-	}
-	if _, err := os.Stat(fresh); err != nil {
-		t.Errorf("the fresh one: %v", err)
-	}
-}
-
-func TestPingRemovesOldLeftoversOnly(t *testing.T) {
-	dir := t.TempDir()
-	store := open(t, dir)
-	old, fresh := filepath.Join(dir, ".incoming", "old"), filepath.Join(dir, ".incoming", "fresh")
-	write(t, old, "half")
-	write(t, fresh, "half")
-	past := time.Now().Add(-2 * time.Hour)
-	if err := os.Chtimes(old, past, past); err != nil {
-		t.Fatal(err)
-	}
-	if err := store.Ping(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if left, err := filepath.Glob(filepath.Join(dir, ".incoming", "*")); err != nil || !slices.Equal(left, []string{fresh}) {
-		t.Errorf("left behind: %v, %v", left, err)
+func TestOldLeftoversAloneAreRemoved(t *testing.T) {
+	for name, remove := range map[string]func(t *testing.T, dir string, store *filesystem.Store) error{
+		"when it is opened": func(t *testing.T, dir string, _ *filesystem.Store) error { open(t, dir); return nil },
+		"when it is pinged": func(t *testing.T, _ string, store *filesystem.Store) error { return store.Ping(t.Context()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			store := open(t, dir)
+			old, fresh := filepath.Join(dir, ".incoming", "old"), filepath.Join(dir, ".incoming", "fresh")
+			write(t, old, "half")
+			write(t, fresh, "half")
+			past := time.Now().Add(-2 * time.Hour)
+			if err := os.Chtimes(old, past, past); err != nil {
+				t.Fatal(err)
+			}
+			if err := remove(t, dir, store); err != nil {
+				t.Error(err)
+			}
+			if left, err := filepath.Glob(filepath.Join(dir, ".incoming", "*")); err != nil || !slices.Equal(left, []string{fresh}) {
+				t.Errorf("left behind: %v, %v", left, err)
+			}
+		})
 	}
 }
 
