@@ -266,7 +266,6 @@ func TestAuditLogRecordsChangesOfAccess(t *testing.T) {
 	s.WantError(http.StatusForbidden, apitest.BetaOffMessage, http.MethodGet, "/membership-audit-log/"+s.Public, "")
 }
 
-// Each page of the file was found by reading the whole log.
 func TestTheAuditLogIsReadOnceForTheCSV(t *testing.T) {
 	t.Parallel()
 	s, counting := apitest.StartCounting(t, apitest.Options{WithoutWorker: true})

@@ -79,7 +79,7 @@ type exampleChecker struct {
 	compiler *jsonschema.Compiler
 }
 
-const documentURL = "attestry://openapi.json"
+const documentURL = "attestry://openapi"
 
 func (c *exampleChecker) check(holder map[string]any, pointer ...string) {
 	c.t.Helper()

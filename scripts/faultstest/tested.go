@@ -136,8 +136,8 @@ func (t *tested) awaitFacts(ctx context.Context) (l *ledger, took time.Duration,
 }
 
 // awaitLaterFacts prints the findings of a ledger, sets the clocks ahead of the times of all facts until the service has
-// finished its work, and compares again. What a process that was killed while clocks were ahead left unfinished is finished only when the clocks reach
-// the times of these facts: see docs/operations.md.
+// finished its work, and compares again. If a process was killed while clocks were ahead, what it left unfinished is
+// finished only when the clocks reach the times of these facts: see docs/operations.md.
 func (t *tested) awaitLaterFacts(ctx context.Context, l *ledger, out io.Writer) (*ledger, time.Duration, error) {
 	fmt.Fprintf(out, "\nFindings after %s, before the clocks reached the times of all facts:\n", restTime)
 	printFindings(out, l.compare())

@@ -11,9 +11,9 @@ import (
 // errInjected is the error of a command that fails.
 var errInjected = errors.New("a command fails")
 
-// EachFailure calls run with engines of which one command fails, for each command that run uses. It fails the test if run
-// returns no error then, or that of a panic, or if there are fewer than least commands. open returns the engine for a
-// call.
+// EachFailure calls run with engines of which one command fails, for each command that run uses. It fails the test if
+// run does not return the error of the command then, or returns that of a panic, or if there are fewer than least
+// commands. open returns the engine for a call.
 func EachFailure(t *testing.T, least int, open func() storage.Documents, run func(docs storage.Documents) error) {
 	t.Helper()
 	for at := 1; ; at++ {

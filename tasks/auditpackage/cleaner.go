@@ -77,7 +77,7 @@ func (c *Cleaner) expire(ctx context.Context) error {
 }
 
 // clean deletes the objects that an assembly replaced before a time in Unix seconds. While it is due, the next package
-// may have one of them: then tasks/orphans deletes the others.
+// may have one of them: then the collector deletes the others.
 func (c *Cleaner) clean(ctx context.Context, id string, before float64) error {
 	assembly, err := c.store.Assemblies.Get(ctx, id)
 	if err != nil {

@@ -31,7 +31,7 @@ type Operation struct {
 	Content      map[string]any
 }
 
-const documentURL = "attestry://openapi.json"
+const documentURL = "attestry://openapi"
 
 // cachedDocument is the document of the first service. All services have the same document.
 var cachedDocument struct {
