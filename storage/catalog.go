@@ -1,8 +1,6 @@
 package storage
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -61,8 +59,8 @@ func (c *Catalog) register(schema *Schema, decode decoder) {
 // References decodes a document as its repository does, and returns its references. If a collection has documents of
 // several types, one of them must fit. The error says why the document is damaged.
 func (c *Catalog) References(schema *Schema, record Record) (References, error) {
-	if sum := sha256.Sum256(record.Body); schema.ContentAddressed && hex.EncodeToString(sum[:]) != record.ID {
-		return References{}, fmt.Errorf("%w: the SHA-256 of its content is %x", ErrDamaged, sum)
+	if found := evidence.SHA256(record.Body); schema.ContentAddressed && found != record.ID {
+		return References{}, fmt.Errorf("%w: the SHA-256 of its content is %s", ErrDamaged, found)
 	}
 	if schema.Opaque {
 		return References{}, nil

@@ -4,8 +4,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +11,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"attestry/evidence"
 )
 
 const (
@@ -71,8 +71,7 @@ func (s *Service) ReportArtifact(flow, trail, name, fingerprint, commit string) 
 
 // DigestOf returns the SHA-256 of a text.
 func DigestOf(content string) string {
-	sum := sha256.Sum256([]byte(content))
-	return hex.EncodeToString(sum[:])
+	return evidence.SHA256([]byte(content))
 }
 
 // TypesPath returns the path of the custom attestation types.

@@ -2,8 +2,6 @@ package governance
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"maps"
 	"slices"
 	"strconv"
@@ -38,10 +36,9 @@ func (h *handlers) addEntries(ctx context.Context, found *assessment.Assessment,
 	}
 	entries := map[string]verdict.Input{}
 	for i := range leaves {
-		sum := sha256.Sum256(leaves[i].Entry(log.Secret).Text())
 		entries[logs.FactName(leaves[i].Kind, leaves[i].ID)] = verdict.Input{
 			URI: h.Links.ProofSelf(org.OrgName, leaves[i].Kind, leaves[i].ID), Index: leaves[i].Index - 1,
-			Digest: verdict.DigestSet{SHA256: hex.EncodeToString(sum[:])},
+			Digest: verdict.DigestSet{SHA256: evidence.SHA256(leaves[i].Entry(log.Secret).Text())},
 		}
 	}
 	for i := range decided.Policies {

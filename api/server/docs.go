@@ -1,7 +1,6 @@
 package server
 
 import (
-	"crypto/sha256"
 	_ "embed" // about.md
 	"encoding/json"
 	"fmt"
@@ -111,7 +110,7 @@ func (s *Server) serveDocs() error {
 
 // serveFixed serves content that does not change while the process runs, plain or compressed, with different ETags.
 func (s *Server) serveFixed(path, contentType, policy string, content []byte) {
-	hash := fmt.Sprintf("%x", sha256.Sum256(content))
+	hash := evidence.SHA256(content)
 	plain, compressed := representation.Tag(hash), representation.Tag(hash+"-gzip")
 	packed := representation.Gzip(content)
 	s.serveOwn(path, func(c *fiber.Ctx) error {

@@ -2,14 +2,13 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"attestry/evidence"
 	"attestry/scripts/clienttest"
 )
 
@@ -73,8 +72,7 @@ func (w *writer) packagePath(release int) string {
 }
 
 func fingerprint(trail string) string {
-	sum := sha256.Sum256([]byte(trail))
-	return hex.EncodeToString(sum[:])
+	return evidence.SHA256([]byte(trail))
 }
 
 // release makes a trail with an artifact, attests both, and reports that the artifact runs, together with that of the

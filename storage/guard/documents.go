@@ -3,13 +3,12 @@ package guard
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 
+	"attestry/evidence"
 	"attestry/storage"
 )
 
@@ -67,8 +66,7 @@ func (d *documents) verify(schema *storage.Schema, err error, records ...storage
 		return err
 	}
 	for _, record := range records {
-		sum := sha256.Sum256(record.Body)
-		if found := hex.EncodeToString(sum[:]); found != record.ID {
+		if found := evidence.SHA256(record.Body); found != record.ID {
 			reason := fmt.Errorf("the SHA-256 of its content is %s", found)
 			d.guard.report(storage.Database, schema.Name+"/"+record.ID, reason)
 			return storage.Damaged(fmt.Sprintf("The stored document %s of %s is damaged", record.ID, schema.Name), reason)

@@ -3,8 +3,6 @@ package sessions
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"time"
 
 	"attestry/evidence"
@@ -44,10 +42,7 @@ func New(docs storage.Documents, clock evidence.Clock) *Sessions {
 	}
 }
 
-func hashOf(id string) string {
-	sum := sha256.Sum256([]byte(id))
-	return hex.EncodeToString(sum[:])
-}
+func hashOf(id string) string { return evidence.SHA256([]byte(id)) }
 
 // Get returns a session that has not expired; ok reports whether there is one.
 func (s *Sessions) Get(ctx context.Context, id string) (found identity.Session, ok bool, err error) {

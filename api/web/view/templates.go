@@ -3,9 +3,7 @@ package view
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"fmt"
 	"html/template"
 	"io/fs"
@@ -111,9 +109,8 @@ func readAssets(names ...string) map[string]Asset {
 		if err != nil {
 			panic(err) // it is embedded
 		}
-		sum := sha256.Sum256(content)
 		assets[name] = Asset{
-			Path: assetsPath + name, Address: assetsPath + name + "?v=" + hex.EncodeToString(sum[:6]),
+			Path: assetsPath + name, Address: assetsPath + name + "?v=" + evidence.SHA256(content)[:12],
 			ContentType: mime.TypeByExtension(path.Ext(name)), Content: content,
 		}
 	}

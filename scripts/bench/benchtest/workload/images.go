@@ -1,12 +1,11 @@
 package workload
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"strconv"
 
 	"attestry/api/environments"
+	"attestry/evidence"
 )
 
 // The versions of an image, for digest.
@@ -20,8 +19,7 @@ func replaceable(pods int) int { return min(pods, 1_000) }
 
 // digest returns the SHA-256 of a name, in hex.
 func digest(seed, kind string, i int) string {
-	sum := sha256.Sum256([]byte(seed + "/" + kind + "/" + strconv.Itoa(i)))
-	return hex.EncodeToString(sum[:])
+	return evidence.SHA256([]byte(seed + "/" + kind + "/" + strconv.Itoa(i)))
 }
 
 // pod returns a pod of a deployment of four pods, in one of twenty namespaces.
