@@ -69,7 +69,7 @@ func TestSearchMarksWhatMatches(t *testing.T) {
 		`name: <bdi><mark>Ada</mark>pted releases`, `<a href="/acme/controls/C-1">`, `<a href="/acme/policies/prod">`, `description: <bdi>…`, `by <mark>Ada</mark> &lt;script`,
 		`<a href="/acme/flows/build/trails/t1">`, `author: <bdi><mark>Ada</mark> &lt;ada@example.com&gt;`, `name: <bdi>shop/can<mark>ada</mark>:1.2`,
 		`<a href="/acme/flows/build/trails/t1?attestation_id=5">`, "· in <bdi>build</bdi> / <bdi>t1</bdi>")
-	if want := "/attestations/acme?per_page=100&name_regex=%28%3Fi%29ada"; len(api.queries) != 12 || api.queries[11].Target != want {
+	if want := "/attestations/acme?name_regex=%28%3Fi%29ada&page=1&per_page=100"; len(api.queries) != 12 || api.queries[11].Target != want {
 		t.Errorf("asked %v", api.queries)
 	}
 }
@@ -112,6 +112,26 @@ func TestSearchIsFiltered(t *testing.T) {
 	}
 }
 
+func TestFilteredSearchReadsFurtherPages(t *testing.T) {
+	answers := foundNothing()
+	trails := func(count int) string {
+		return `{"data": [` + strings.Repeat(`{"name": "ada", "compliance_state": "COMPLIANT"},`, count-1) + `{"name": "ada", "compliance_state": "COMPLIANT"}]}`
+	}
+	for page := 1; page <= 10; page++ {
+		answers[fmt.Sprintf("GET /trails/acme?page=%d&per_page=100&search=ada", page)] = canned(trails(100))
+	}
+	const path = "/acme/search?q=ada&kind=trail&state=not+compliant"
+	api := newFakeAPI(t, answers)
+	api.open(t, path).has(t, "There may be more.")
+	if len(api.queries) != 11 {
+		t.Errorf("asked %d times", len(api.queries))
+	}
+	answers["GET /trails/acme?page=2&per_page=100&search=ada"] = canned(trails(30))
+	newFakeAPI(t, answers).open(t, path).has(t, "Nothing was found for")
+	answers["GET /trails/acme?page=2&per_page=100&search=ada"] = canned(`{"data": [{"name": "ada-old", "compliance_state": "NON-COMPLIANT"}]}`)
+	newFakeAPI(t, answers).open(t, path).has(t, "</mark>-old")
+}
+
 func TestSearchForControlsNeedsBetaFeatures(t *testing.T) {
 	api := newFakeAPI(t, foundNothing())
 	api.open(t, "/other/search?q=ada&kind=control").has(t, "Nothing was found")
@@ -124,7 +144,7 @@ func TestSearchShowsTheFirstThingsOfAKind(t *testing.T) {
 	answers := foundNothing()
 	answers["GET /policies/acme"] = canned("[" + strings.Repeat(`{"name": "ada"},`, 30) + `{"name": "ada"}]`)
 	page := newFakeAPI(t, answers).open(t, "/acme/search?q=ada")
-	page.has(t, "There are more.")
+	page.has(t, "There may be more.")
 	if got := strings.Count(page.text, "<mark>ada</mark>"); got != 20 {
 		t.Errorf("shows %d", got)
 	}

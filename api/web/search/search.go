@@ -24,6 +24,8 @@ import (
 const (
 	// maxThings is how many things of a kind a search shows.
 	maxThings = 20
+	// maxPages is how many pages of a list a query reads until it has maxThings.
+	maxPages = 10
 	// maxContext is how much text is shown before and after a match, in bytes.
 	maxContext = 60
 )
@@ -43,9 +45,11 @@ var (
 // searchedKind is one query of a search, for things of one kind.
 type searchedKind struct {
 	Name, Title string
-	// list is the operation that lists them, and filter its parameter for the text. Without a filter, the text is
-	// searched for in all that the operation lists.
-	list, filter string
+	// list is the operation that lists them, in pages of perPage, or whole if that is 0.
+	list    string
+	perPage int
+	// filter is the operation's parameter for the text. Without it, the text is searched for in the first page.
+	filter string
 	// accepted are the texts that the filter accepts; nil for all.
 	accepted *regexp.Regexp
 	// state and at are the members with the state and the time of a thing, "" for none.
@@ -57,18 +61,18 @@ type searchedKind struct {
 // searchedKinds are the queries of a search. Some kinds have several, as one filter does not search all members. The
 // queries for trails and artifacts without a filter search the newest.
 var searchedKinds = []searchedKind{
-	{"environment", "Environments", "/environments/%s?page=1&per_page=50&", "name", nil, "state", "last_changed_at", view.Pages.Environment},
-	{"environment", "Environments", "/environments/%s?page=1&per_page=50&", "tag", tag, "state", "last_changed_at", view.Pages.Environment},
-	{"flow", "Flows", "/flows/%s?per_page=100&case_sensitive=false&", "search_by_name", flowPart, "latest_state", "latest_activity_at", view.Pages.Flow},
-	{"flow", "Flows", "/flows/%s?per_page=100&", "tag", tag, "latest_state", "latest_activity_at", view.Pages.Flow},
-	{"control", "Controls", "/controls/%s?per_page=100&", "search", nil, "", "created_at", view.Pages.Control},
-	{"control", "Controls", "/controls/%s?per_page=100&", "tag", tag, "", "created_at", view.Pages.Control},
-	{"policy", "Policies", "/policies/%s?", "", nil, "", "last_modified_at", view.Pages.Policy},
-	{"trail", "Trails", "/trails/%s?per_page=100&", "search", nil, "compliance_state", "last_modified_at", nil},
-	{"trail", "Trails", "/trails/%s?per_page=100&", "", nil, "compliance_state", "last_modified_at", nil},
-	{"artifact", "Artifacts", "/artifacts/%s?per_page=100&", "search", nil, "state", "created_at", nil},
-	{"artifact", "Artifacts", "/artifacts/%s?per_page=100&", "", nil, "state", "created_at", nil},
-	{"attestation", "Attestations", "/attestations/%s?per_page=100&", "name_regex", attestationPart, "is_compliant", "created_at", nil},
+	{"environment", "Environments", "/environments/%s", 50, "name", nil, "state", "last_changed_at", view.Pages.Environment},
+	{"environment", "Environments", "/environments/%s", 50, "tag", tag, "state", "last_changed_at", view.Pages.Environment},
+	{"flow", "Flows", "/flows/%s", 100, "search_by_name", flowPart, "latest_state", "latest_activity_at", view.Pages.Flow},
+	{"flow", "Flows", "/flows/%s", 100, "tag", tag, "latest_state", "latest_activity_at", view.Pages.Flow},
+	{"control", "Controls", "/controls/%s", 100, "search", nil, "", "created_at", view.Pages.Control},
+	{"control", "Controls", "/controls/%s", 100, "tag", tag, "", "created_at", view.Pages.Control},
+	{"policy", "Policies", "/policies/%s", 0, "", nil, "", "last_modified_at", view.Pages.Policy},
+	{"trail", "Trails", "/trails/%s", 100, "search", nil, "compliance_state", "last_modified_at", nil},
+	{"trail", "Trails", "/trails/%s", 100, "", nil, "compliance_state", "last_modified_at", nil},
+	{"artifact", "Artifacts", "/artifacts/%s", 100, "search", nil, "state", "created_at", nil},
+	{"artifact", "Artifacts", "/artifacts/%s", 100, "", nil, "state", "created_at", nil},
+	{"attestation", "Attestations", "/attestations/%s", 100, "name_regex", attestationPart, "is_compliant", "created_at", nil},
 }
 
 // searchedMembers are the members in which the text is searched for, with a name for people. A thing's name is the
@@ -108,7 +112,8 @@ func (t *foundThing) match(searched *regexp.Regexp, word, text string) {
 type foundKind struct {
 	searchedKind
 	Things []foundThing
-	More   bool
+	// More is set if there are more things, or if the query did not read all pages.
+	More bool
 }
 
 type foundArtifact struct {
@@ -213,6 +218,7 @@ func (s *searchPage) find(p *request.Request, kind searchedKind) error {
 	case "search_by_name": // add looks for the rest of the text
 		if words := flowWord.FindAllString(s.Query, -1); len(words) > 0 {
 			query.Set(kind.filter, slices.MaxFunc(words, func(a, b string) int { return len(a) - len(b) }))
+			query.Set("case_sensitive", "false")
 		}
 	case "name_regex":
 		query.Set(kind.filter, s.text.String())
@@ -226,25 +232,50 @@ func (s *searchPage) find(p *request.Request, kind searchedKind) error {
 		query.Set(kind.filter, s.Query)
 	}
 	found := foundKind{searchedKind: kind}
-	err := p.Read(request.Target(kind.list, s.Org)+query.Encode(), func(decoder *jsonstream.Decoder) error {
-		add := func() error { return s.add(decoder, &found) }
+	for number := 1; ; number++ {
+		if kind.perPage > 0 {
+			query.Set("page", strconv.Itoa(number))
+			query.Set("per_page", strconv.Itoa(kind.perPage))
+		}
+		rows, err := s.read(p, request.Target(kind.list, s.Org)+"?"+query.Encode(), &found)
+		if kind.Name == "control" && request.IsRefused(err, http.StatusForbidden) { // controls were disabled meanwhile
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if kind.filter == "" || rows < kind.perPage || found.More {
+			break
+		}
+		if number == maxPages {
+			found.More = true
+			break
+		}
+	}
+	s.merge(found)
+	return nil
+}
+
+// read adds the results in a page of a list, and returns how many things are in it.
+func (s *searchPage) read(p *request.Request, target string, found *foundKind) (rows int, err error) {
+	err = p.Read(target, func(decoder *jsonstream.Decoder) error {
+		add := func() error {
+			rows++
+			return s.add(decoder, found)
+		}
 		if decoder.Begins('[') {
 			return decoder.EachElement(add)
 		}
 		return decoder.Object(map[string]any{"data": add, "environments": add, "controls": add})
 	})
-	s.merge(found)
-	if kind.Name == "control" && request.IsRefused(err, http.StatusForbidden) { // controls were disabled meanwhile
-		return nil
-	}
-	return err
+	return rows, err
 }
 
 // merge adds the results of a query to those of the previous query for the same kind, without duplicates.
 func (s *searchPage) merge(found foundKind) {
 	last := len(s.Found) - 1
 	if last < 0 || s.Found[last].Name != found.Name {
-		if len(found.Things) > 0 {
+		if len(found.Things) > 0 || found.More {
 			s.Found = append(s.Found, found)
 		}
 		return
