@@ -23,8 +23,13 @@ type Tick struct {
 	Label string
 }
 
-// fraction is the position of a time on the axis, from 0 to 1.
-func (a Axis) fraction(at float64) float64 { return min(max(0, (at-a.From)/(a.To-a.From)), 1) }
+// fraction is the position of a time on the axis, from 0 to 1. All times are at the beginning of an empty axis.
+func (a Axis) fraction(at float64) float64 {
+	if a.From >= a.To {
+		return 0
+	}
+	return min(max(0, (at-a.From)/(a.To-a.From)), 1)
+}
 
 // Place is the position of a time on the axis, in percent of its length.
 func (a Axis) Place(at float64) float64 { return a.fraction(at) * 100 }

@@ -29,6 +29,14 @@ func TestAxesMarkRoundTimesThatDoNotOverlap(t *testing.T) {
 	}
 }
 
+func TestAnEmptyAxisHasPlaces(t *testing.T) {
+	for _, axis := range []Axis{{From: 100, To: 100}, {From: 101, To: 100}} {
+		if got := axis.Place(100); got != 0 || len(axis.Ticks()) > 0 {
+			t.Errorf("%+v has 100 at %g %% and ticks %v", axis, got, axis.Ticks())
+		}
+	}
+}
+
 func TestTimesOutsideAnAxisAreAtItsEnds(t *testing.T) {
 	axis := Axis{From: 100, To: 200}
 	for _, test := range []struct{ from, to, want float64 }{{0, 150, 50}, {150, 300, 50}, {120, 120, 0}, {120, 120.01, 0.3}, {130, 120, 0}, {0, 300, 100}} {

@@ -66,4 +66,4 @@ document.addEventListener('keydown', (event) => {
 });
 
 // A package that is being assembled: the page asks again how far it has come.
-if (document.querySelector('progress')) setTimeout(() => location.reload(), 2000);
+if (document.querySelector('progress')) setTimeout(() => location.reload(), 3000);
