@@ -37,6 +37,9 @@ func main() {
 }
 
 func run(ctx context.Context, cluster bool, duration time.Duration, writers int, pause time.Duration) error {
+	if writers < 1 {
+		return errors.New("--writers must be at least 1")
+	}
 	folder, err := os.MkdirTemp("", "attestry-faults-")
 	if err != nil {
 		return err

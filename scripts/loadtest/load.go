@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"io/fs"
@@ -13,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"attestry/evidence"
 	"attestry/scripts/clienttest"
 )
 
@@ -65,16 +64,18 @@ func (l *load) name(kind string, number int) string {
 }
 
 func digest(parts ...any) string {
-	sum := sha256.Sum256([]byte(fmt.Sprint(parts...)))
-	return hex.EncodeToString(sum[:])
+	return evidence.SHA256([]byte(fmt.Sprint(parts...)))
 }
 
 // prepare creates the environments.
 func (l *load) prepare(ctx context.Context) error {
 	for i := range l.environments {
 		status, body, err := l.client.Send(ctx, clienttest.CreateEnvironment(l.name("environment", i)))
-		if err != nil || status != http.StatusCreated {
-			return fmt.Errorf("create an environment: %w, status %d %.300s", err, status, body)
+		if err == nil && status != http.StatusCreated {
+			err = fmt.Errorf("status %d %.300s", status, body)
+		}
+		if err != nil {
+			return fmt.Errorf("create an environment: %w", err)
 		}
 	}
 	return nil

@@ -41,6 +41,9 @@ func main() {
 
 // run reads the key, runs the users, and prints and draws the measurements.
 func (l *load) run(ctx context.Context, token, picture string) error {
+	if min(l.environments, l.pipelines) < 1 {
+		return errors.New("--environments and --pipelines must be at least 1")
+	}
 	key, err := os.ReadFile(token)
 	if err != nil {
 		return fmt.Errorf("--token: %w", err)
