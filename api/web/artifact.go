@@ -130,9 +130,8 @@ func (a *artifactPage) loadFrom(p *page, id, trail string, entries []entry) erro
 
 func (a *artifactPage) loadAttestations(p *page, entries []entry) error {
 	a.Attested = newSection("the artifact", a.Org, a.Artifact.FlowName, a.Artifact.TrailName, entries)
-	markEntries("", &a.Attested)
 	fact := "artifact/" + a.Artifact.ID
-	_, found, err := p.loadDetails(a.Org, "", []string{fact}, &a.Attested)
+	_, found, err := p.loadDetails("", []string{fact}, &a.Attested)
 	a.Logged = found[fact]
 	return err
 }

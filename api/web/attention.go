@@ -12,7 +12,6 @@ import (
 	"attestry/api/organizations"
 	"attestry/api/resource"
 	"attestry/api/web/request"
-	"attestry/api/web/view"
 )
 
 const (
@@ -72,8 +71,8 @@ func (a *attention) load(p *page, now float64) error {
 	a.Accounts = slices.DeleteFunc(a.Accounts, func(one organizations.ServiceAccount) bool { return !expiresSoon(one.KeyExpiresAt, now) })
 	a.Accounts, _ = first(a.Accounts, maxFailed)
 	var found deployments.DeploymentListResponse
-	err := p.Get(p.deploymentsBetween(now-week.Seconds(), now, view.RowsPerPage), &found)
-	a.Week = newWeek(now-week.Seconds(), now, &found)
+	err := p.Get(p.deploymentsBetween(now-week.Seconds(), now), &found)
+	a.Week = newWeek(now-week.Seconds(), &found)
 	return err
 }
 

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/url"
-	"slices"
 	"strings"
 
 	"attestry/api/attestations"
@@ -56,6 +54,8 @@ type attestation struct {
 	Payload string `json:"-"`
 	// Logged is its entry in the transparency log, nil if there is none.
 	Logged *request.Logged `json:"-"`
+	// Listed is set for the selected attestation if a table of the page has it.
+	Listed bool `json:"-"`
 }
 
 // brief is the attestation without the members that may be large, which tables do not show.
@@ -106,51 +106,39 @@ func newSection(label, org, flow, trail string, entries []entry) section {
 	return section{Entries: shown, More: more, Org: org, Flow: flow, Trail: trail, Label: label}
 }
 
-// markEntries sets Asked and Anchor of a page's entries. It reports whether the selected attestation is among them.
-func markEntries(selected string, sections ...*section) bool {
-	seen := map[string]bool{}
-	for _, section := range sections {
-		for i := range section.Entries {
-			one := &section.Entries[i]
-			if one.Missing() {
-				continue
-			}
-			one.Asked, one.Anchor = *one.AttestationID == selected, !seen[*one.AttestationID]
-			seen[*one.AttestationID] = true
-		}
-	}
-	return seen[selected]
-}
-
-// loadDetails reads the details of attestations that the status of a trail lacks: who made them, when, why. It returns
-// the selected attestation, nil if there is none, and the transparency log's entries of the attestations and of other
-// facts, by kind/id.
-func (p *page) loadDetails(org, selected string, facts []string, sections ...*section) (*attestation, map[string]*request.Logged, error) {
-	waiting := map[string][]*entry{}
+// loadDetails reads the details of attestations that the status of a trail lacks: who made them, when, why. It also sets
+// Asked and Anchor of the entries. It returns the selected attestation, nil if there is none, and the transparency log's
+// entries of the attestations and of other facts, by kind/id.
+func (p *page) loadDetails(selected string, facts []string, sections ...*section) (*attestation, map[string]*request.Logged, error) {
+	var ids []string
 	if selected != "" {
-		waiting[selected] = nil
+		ids = append(ids, selected)
 	}
+	entries := map[string][]*entry{} // by attestation
 	for _, section := range sections {
 		for i := range section.Entries {
 			one := &section.Entries[i]
 			if one.Missing() {
 				continue
 			}
-			if _, known := waiting[*one.AttestationID]; known || len(waiting) < maxDetails {
-				waiting[*one.AttestationID] = append(waiting[*one.AttestationID], one)
+			id := *one.AttestationID
+			one.Asked, one.Anchor = id == selected, len(entries[id]) == 0
+			if one.Anchor && !one.Asked {
+				ids = append(ids, id)
 			}
+			entries[id] = append(entries[id], one)
 		}
 	}
-	query := url.Values{"ids": slices.Sorted(maps.Keys(waiting))}
-	for _, id := range query["ids"] {
+	ids, _ = first(ids, maxDetails)
+	for _, id := range ids {
 		facts = append(facts, "attestation/"+id)
 	}
-	entries, err := p.Logged(org, facts)
-	if err != nil || len(waiting) == 0 {
-		return nil, entries, err
+	logged, err := p.Logged(facts)
+	if err != nil || len(ids) == 0 {
+		return nil, logged, err
 	}
 	var found *attestation
-	err = p.Read(request.Target("/attestations/%s", org)+"?"+query.Encode(), func(decoder *jsonstream.Decoder) error {
+	err = p.Read(request.Target("/attestations/%s", p.Org())+"?"+url.Values{"ids": ids}.Encode(), func(decoder *jsonstream.Decoder) error {
 		return decoder.Object(map[string]any{"data": jsonstream.Elements(decoder, func(answer json.RawMessage) error {
 			var one attestation
 			if err := json.Unmarshal(answer, &one); err != nil {
@@ -159,16 +147,17 @@ func (p *page) loadDetails(org, selected string, facts []string, sections ...*se
 			if err := one.setFound(answer); err != nil {
 				return err
 			}
-			one.Logged = entries["attestation/"+one.AttestationID]
+			one.Logged = logged["attestation/"+one.AttestationID]
 			if one.AttestationID == selected {
+				one.Listed = len(entries[selected]) > 0
 				found = &one
 			}
 			row := one.brief()
-			for _, entry := range waiting[one.AttestationID] {
+			for _, entry := range entries[one.AttestationID] {
 				entry.Details = row
 			}
 			return nil
 		})})
 	})
-	return found, entries, err
+	return found, logged, err
 }

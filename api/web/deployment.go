@@ -22,17 +22,17 @@ const (
 
 // deploymentWeek sums up the deployments of a week.
 type deploymentWeek struct {
-	From, To float64
-	Count    int64
+	From  float64
+	Count int64
 	// Durations are the lead times of the newest deployments of the week.
 	population.Durations
 	// RolledBack is how many of the newest deployments were rollbacks, and Changes how many were not.
 	RolledBack, Changes int
 }
 
-// newWeek sums up the newest deployments between two times, and has the total number of deployments.
-func newWeek(from, to float64, found *deployments.DeploymentListResponse) deploymentWeek {
-	week := deploymentWeek{From: from, To: to, Count: found.TotalCount}
+// newWeek sums up the newest deployments since a time, and has the total number of deployments.
+func newWeek(from float64, found *deployments.DeploymentListResponse) deploymentWeek {
+	week := deploymentWeek{From: from, Count: found.TotalCount}
 	var leads []float64
 	for _, one := range found.Deployments {
 		if one.IsRollback {
@@ -70,7 +70,7 @@ func (s *Site) showDeployments(p *page) error {
 	end := evidence.Seconds(s.Clock())
 	number := p.Number("page")
 	span := (weeksShown * week).Seconds()
-	p.APIPath = p.deploymentsBetween(end-span, end, view.RowsPerPage) + "&page=" + strconv.Itoa(number)
+	p.APIPath = p.deploymentsBetween(end-span, end) + "&page=" + strconv.Itoa(number)
 	err := p.Get(p.APIPath, &shown.Found)
 	if err != nil {
 		return err
@@ -90,8 +90,8 @@ func (s *Site) showDeployments(p *page) error {
 }
 
 // deploymentsBetween is the target for the newest deployments between two times, to the environment of the query.
-func (p *page) deploymentsBetween(from, to float64, perPage int) string {
-	query := url.Values{"start_ts": {formatSeconds(from)}, "end_ts": {formatSeconds(to)}, "per_page": {strconv.Itoa(perPage)}}
+func (p *page) deploymentsBetween(from, to float64) string {
+	query := url.Values{"start_ts": {formatSeconds(from)}, "end_ts": {formatSeconds(to)}, "per_page": {strconv.Itoa(view.RowsPerPage)}}
 	if environment := p.C.Query("environment"); environment != "" {
 		query.Set("env_name", environment)
 	}
@@ -105,12 +105,11 @@ func (p *page) deploymentWeeks(end float64) ([]deploymentWeek, error) {
 	weeks := make([]deploymentWeek, 0, weeksShown)
 	for back := weeksShown; back > 0; back-- {
 		from := end - float64(back)*week.Seconds()
-		to := from + week.Seconds()
 		var found deployments.DeploymentListResponse
-		if err := p.Get(p.deploymentsBetween(from+weekGap, to, view.RowsPerPage), &found); err != nil {
+		if err := p.Get(p.deploymentsBetween(from+weekGap, from+week.Seconds()), &found); err != nil {
 			return nil, err
 		}
-		weeks = append(weeks, newWeek(from, to, &found))
+		weeks = append(weeks, newWeek(from, &found))
 	}
 	return weeks, nil
 }

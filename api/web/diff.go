@@ -105,9 +105,6 @@ func (d *diffPage) add(part snapshots.DiffItem, describe func(*snapshots.Artifac
 // snapshotPage is the URL of the page of a snapshot, given as environment#number.
 func snapshotPage(org, id string) string {
 	name, digits, _ := strings.Cut(id, "#")
-	number, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil {
-		return ""
-	}
+	number, _ := strconv.ParseInt(digits, 10, 64)
 	return view.Pages.Snapshot(org, name, number)
 }

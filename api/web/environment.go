@@ -84,7 +84,7 @@ func (e *environmentPage) load(p *page) error {
 	e.Snapshot = read
 	e.link()
 	fact := fmt.Sprintf("snapshot/%s:%d", name, read.Index)
-	entries, err := p.Logged(e.Org, []string{fact})
+	entries, err := p.Logged([]string{fact})
 	e.Logged = entries[fact]
 	return err
 }

@@ -35,7 +35,7 @@ type evaluationPage struct {
 	Filename     string
 	Environments []string // those that use the policy
 	Failed       string
-	Details      []string
+	Details      map[string]string
 	Result       *evaluation
 }
 
@@ -88,7 +88,7 @@ func (s *Site) evaluatePolicy(p *page) error {
 		return shown.Result.decode(jsonstream.NewDecoder(answer.Body()))
 	})
 	if refused, ok := p.PassOn(err); ok {
-		shown.Result, shown.Failed, shown.Details, err = nil, refused.Message, refused.Details(), nil
+		shown.Result, shown.Failed, shown.Details, err = nil, refused.Message, refused.Errors, nil
 	}
 	if err != nil {
 		return err
@@ -98,9 +98,6 @@ func (s *Site) evaluatePolicy(p *page) error {
 
 func (p *page) renderEvaluation(shown *evaluationPage) error {
 	shown.Environments, _ = first(shown.Environments, maxUsers)
-	for i := range shown.Details {
-		shown.Details[i] = view.Excerpt(shown.Details[i])
-	}
 	return p.Render("evaluation", "Try a file for "+shown.Policy, shown)
 }
 
@@ -110,10 +107,7 @@ func evaluationQuery(shown *evaluationPage, file *multipart.FileHeader) (server.
 	if slices.Contains(shown.Environments, shown.Environment) {
 		data["policy_name"] = shown.Policy
 	}
-	payload, err := json.Marshal(data)
-	if err != nil {
-		return server.PageQuery{}, err
-	}
+	payload, _ := json.Marshal(data) // texts
 	content, err := file.Open()
 	if err != nil {
 		return server.PageQuery{}, err

@@ -100,20 +100,16 @@ func (r *required) read(text string) {
 	r.add("", parsed.Trail.Attestations)
 	for _, artifact := range parsed.Trail.Artifacts {
 		if len(artifact.Attestations) == 0 {
-			r.row(requirement{Artifact: artifact.Name})
+			r.Rows = append(r.Rows, requirement{Artifact: artifact.Name})
 		}
 		r.add(artifact.Name, artifact.Attestations)
 	}
+	r.Total = len(r.Rows)
+	r.Rows, _ = first(r.Rows, maxRequirements)
 }
 
 func (r *required) add(artifact string, attestations []template.Attestation) {
 	for _, one := range attestations {
-		r.row(requirement{Artifact: artifact, Name: one.Name, Type: one.Type, Approved: one.Independent != nil, Separated: one.Separated})
-	}
-}
-
-func (r *required) row(one requirement) {
-	if r.Total++; len(r.Rows) < maxRequirements {
-		r.Rows = append(r.Rows, one)
+		r.Rows = append(r.Rows, requirement{Artifact: artifact, Name: one.Name, Type: one.Type, Approved: one.Independent != nil, Separated: one.Separated})
 	}
 }

@@ -52,10 +52,7 @@ func (s *Site) acceptInvitation(p *page) (err error) {
 		return err
 	}
 	inviting := p.Parameter("inviting")
-	body, err := json.Marshal(map[string]string{"secret": p.Parameter("secret")})
-	if err != nil {
-		return err
-	}
+	body, _ := json.Marshal(map[string]string{"secret": p.Parameter("secret")}) // a text
 	var accepted struct{}
 	query := server.PageQuery{Method: http.MethodPost, Target: request.Target("/user/invitations/%s", inviting), ContentType: "application/json", Body: body}
 	if err := p.Ask(query, p.Decode(&accepted)); err != nil {

@@ -59,7 +59,7 @@ func TestKeysOfServiceAccountsDoNotSignIn(t *testing.T) {
 	if got := webclient.NewVisitor(s).SignIn(key, "/"); got.Status != http.StatusForbidden || !strings.Contains(string(got.Body), "service account") {
 		t.Errorf("it answers %d: %s", got.Status, got.Body)
 	}
-	if err := webtest.SignIn(webclient.NewVisitor(s).Client, s.URL, key); err == nil {
+	if _, err := webtest.SignIn(webclient.NewVisitor(s).Client, s.URL, key); err == nil {
 		t.Error("webtest.SignIn does not report the refusal")
 	}
 }

@@ -102,10 +102,9 @@ type trailPage struct {
 	// Wrong are the first of WrongTotal reasons why the trail is not compliant.
 	Wrong      []wrong
 	WrongTotal int
-	// Asked is the trail's attestation with the id AskedID of the query, or nil. Listed is set if a table has it.
+	// Asked is the trail's attestation with the id AskedID of the query, or nil.
 	Asked   *attestation
 	AskedID string
-	Listed  bool
 	// Events are the latest, newest first, of EventsTotal.
 	Events      []trailEvent
 	EventsTotal int
@@ -136,17 +135,18 @@ func (t *trailPage) prepare(from string) {
 	t.addFailing("", t.Trail.Status.Entries)
 	for _, artifact := range all {
 		if artifact.ArtifactFingerprint == nil {
-			t.addWrong(wrong{Artifact: artifact.Name, State: artifact.Status})
+			t.Wrong = append(t.Wrong, wrong{Artifact: artifact.Name, State: artifact.Status})
 		}
 		t.addFailing(artifact.Name, artifact.Entries)
 	}
+	t.WrongTotal = len(t.Wrong)
+	t.Wrong, _ = first(t.Wrong, maxWrong)
 	t.Own = t.section("the trail itself", t.Trail.Status.Entries)
 	begin, err := strconv.Atoi(from)
 	if err != nil {
 		begin = max(0, slices.IndexFunc(all, func(a artifactStatus) bool { return a.has(t.AskedID) }))
 	}
 	t.cutArtifacts(all, min(max(0, begin), len(all)))
-	t.Listed = markEntries(t.AskedID, t.sections()...)
 	t.EventsTotal = len(t.Trail.Events)
 	t.Events = t.Trail.Events[max(0, len(t.Trail.Events)-maxEvents):]
 	slices.Reverse(t.Events)
@@ -176,32 +176,22 @@ func (t *trailPage) section(label string, entries []entry) section {
 	return newSection(label, t.Org, t.Trail.Flow.Name, t.Trail.Name, entries)
 }
 
-func (t *trailPage) sections() []*section {
-	all := []*section{&t.Own}
-	for i := range t.Artifacts {
-		all = append(all, &t.Artifacts[i].Section)
-	}
-	return all
-}
-
 // addFailing adds the failed and missing ones of entries to Wrong.
 func (t *trailPage) addFailing(artifact string, entries []entry) {
 	for i := range entries {
 		if one := &entries[i]; one.Missing() || one.failing() {
-			t.addWrong(wrong{Artifact: artifact, State: one.State(), Entry: one})
+			t.Wrong = append(t.Wrong, wrong{Artifact: artifact, State: one.State(), Entry: one})
 		}
-	}
-}
-
-func (t *trailPage) addWrong(one wrong) {
-	if t.WrongTotal++; len(t.Wrong) < maxWrong {
-		t.Wrong = append(t.Wrong, one)
 	}
 }
 
 // load reads the details of the listed attestations and of AskedID.
 func (t *trailPage) load(p *page) error {
-	found, _, err := p.loadDetails(t.Org, t.AskedID, nil, t.sections()...)
+	sections := []*section{&t.Own}
+	for i := range t.Artifacts {
+		sections = append(sections, &t.Artifacts[i].Section)
+	}
+	found, _, err := p.loadDetails(t.AskedID, nil, sections...)
 	if found != nil && found.FlowName == t.Trail.Flow.Name && found.TrailName == t.Trail.Name {
 		t.Asked = found
 	}

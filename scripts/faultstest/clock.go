@@ -100,15 +100,13 @@ func (s *system) setClocks(ahead time.Duration) error {
 	return fmt.Errorf("the clock of %s did not jump", s.addresses[0])
 }
 
-// jumping is a fault that sets all clocks of the service ahead, and then back to the right time.
-func (s *system) jumping(name string, ahead, hold time.Duration) fault {
-	return fault{name, func() error { return s.setClocks(ahead) }, func() error { return s.setClocks(0) }, hold}
-}
-
-// jumps are the faults of clocks.
+// jumps are the faults of clocks. Each sets all clocks of the service, and then back to the right time.
 func (s *system) jumps() []fault {
+	jump := func(name string, ahead time.Duration) fault {
+		return fault{name, func() error { return s.setClocks(ahead) }, func() error { return s.setClocks(0) }, 10 * time.Second}
+	}
 	return []fault{
-		s.jumping("clocks jump an hour ahead, and back", maxAhead, 10*time.Second),
-		s.jumping("clocks jump ten minutes back, and ahead", -10*time.Minute, 10*time.Second),
+		jump("clocks jump an hour ahead, and back", maxAhead),
+		jump("clocks jump ten minutes back, and ahead", -10*time.Minute),
 	}
 }

@@ -38,7 +38,8 @@ func NewVisitor(s *apitest.Service) *Visitor {
 func SignedIn(s *apitest.Service, key string) *Visitor {
 	s.T.Helper()
 	v := NewVisitor(s)
-	s.Must(webtest.SignIn(v.Client, s.URL, key))
+	_, err := webtest.SignIn(v.Client, s.URL, key)
+	s.Must(err)
 	return v
 }
 

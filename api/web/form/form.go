@@ -5,7 +5,6 @@ package form
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"net/url"
 	"slices"
@@ -244,10 +243,7 @@ func (f *Form) Query(org string) (server.PageQuery, error) {
 			members[field.Name] = field.value()
 		}
 	}
-	body, err := json.Marshal(members)
-	if err != nil {
-		return query, fmt.Errorf("form of %s: %w", f.Operation.OperationID, err)
-	}
+	body, _ := json.Marshal(members) // texts, numbers, lists of texts and valid JSON
 	query.ContentType, query.Body = "application/json", body
 	if f.part == "" {
 		return query, nil
@@ -258,6 +254,7 @@ func (f *Form) Query(org string) (server.PageQuery, error) {
 			files = append(files, File{field.Name, field.Name + ".yml", strings.NewReader(field.Value())})
 		}
 	}
+	var err error
 	query.ContentType, query.Body, err = Multipart(f.part, body, files...)
 	return query, err
 }

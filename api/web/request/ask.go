@@ -37,12 +37,6 @@ func (e *Refusal) Error() string {
 	return e.Message + ": " + strings.Join(wrong, "; ")
 }
 
-// Details lists Errors with their locations.
-func (e *Refusal) Details() []string {
-	places := slices.Sorted(maps.Keys(e.Errors))
-	return resource.Map(places, func(place *string) string { return *place + ": " + e.Errors[*place] })
-}
-
 // Target formats a path of the API, below /api/v2, with escaped names.
 func Target(format string, names ...string) string {
 	return fmt.Sprintf(format, resource.Map(names, func(name *string) any { return url.PathEscape(*name) })...)

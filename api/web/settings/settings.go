@@ -6,8 +6,6 @@ import (
 	"net/url"
 	"slices"
 
-	"attestry/api/resource"
-	"attestry/api/server"
 	"attestry/api/web/form"
 	"attestry/api/web/request"
 	"attestry/api/web/view"
@@ -31,32 +29,17 @@ type settingsPage struct {
 
 type formLink struct{ Title, Address string }
 
-// allowed returns the operations with the given ids that the viewer may call.
-func (p *page) allowed(ids ...string) ([]server.Operation, error) {
-	access, err := p.Members.Access(p.C.UserContext(), p.Viewer, p.Org())
-	if err != nil {
-		return nil, err
-	}
-	var operations []server.Operation
-	for _, id := range ids {
-		if operation, ok := p.API.Operation(id); ok && operation.Check(p.Viewer, access) == nil {
-			operations = append(operations, operation)
-		}
-	}
-	return operations, nil
-}
-
 // ShowSettings lists the areas that the viewer may read.
 func ShowSettings(r *request.Request) error {
 	p := newPage(r)
-	allowed, err := p.allowed(resource.Map(areas, func(of *area) string { return of.List })...)
-	if err != nil {
-		return err
-	}
 	shown := settingsPage{Org: p.Org()}
 	for _, one := range areas {
+		lists, err := p.forms(one.List)
+		if err != nil {
+			return err
+		}
 		opened := slices.ContainsFunc(areas, func(other area) bool { return other.Opens == one.Name })
-		if !opened && slices.ContainsFunc(allowed, func(operation server.Operation) bool { return operation.OperationID == one.List }) {
+		if !opened && len(lists) > 0 {
 			shown.Areas = append(shown.Areas, one)
 		}
 	}
@@ -96,11 +79,16 @@ func (p *page) formOf(id string) *form.Form {
 
 // forms returns the empty forms of the operations that the viewer may call.
 func (p *page) forms(ids ...string) (forms []*form.Form, err error) {
-	operations, err := p.allowed(ids...)
-	for _, operation := range operations {
-		forms = append(forms, form.New(operation))
+	access, err := p.Members.Access(p.C.UserContext(), p.Viewer, p.Org())
+	if err != nil {
+		return nil, err
 	}
-	return forms, err
+	for _, id := range ids {
+		if operation, ok := p.API.Operation(id); ok && operation.Check(p.Viewer, access) == nil {
+			forms = append(forms, form.New(operation))
+		}
+	}
+	return forms, nil
 }
 
 // formLink links to a form of an area, filled in from a row.

@@ -81,50 +81,35 @@ func callAll(ctx context.Context, operations []Operation, duration time.Duration
 	// Collect the garbage of the other side first, so that it does not count here.
 	runtime.GC()
 	latencies := make([][]time.Duration, len(operations))
-	errs := make([]error, len(operations))
+	errs := make([]error, len(operations)+1)
 	memory := watchMemory()
 	cpuBefore, err := cpuTime()
 	if err != nil {
 		return sample{}, err
 	}
-	start := time.Now()
-	other := begin(beside)
-	var clients sync.WaitGroup
-	for i, operation := range operations {
-		clients.Go(func() { latencies[i], errs[i] = repeat(ctx, operation, start.Add(duration), other.ended) })
+	var s sample
+	var group sync.WaitGroup
+	start, ended := time.Now(), make(chan struct{})
+	if beside == nil {
+		close(ended)
+	} else {
+		group.Go(func() {
+			defer close(ended)
+			errs[len(operations)] = beside()
+			s.beside = time.Since(start)
+		})
 	}
-	clients.Wait()
-	<-other.ended
-	s := sample{elapsed: time.Since(start), beside: other.elapsed, memory: memory.end()}
+	for i, operation := range operations {
+		group.Go(func() { latencies[i], errs[i] = repeat(ctx, operation, start.Add(duration), ended) })
+	}
+	group.Wait()
+	s.elapsed, s.memory = time.Since(start), memory.end()
 	cpu, err := cpuTime()
 	s.cpu = cpu - cpuBefore
 	for _, own := range latencies {
 		s.latencies = append(s.latencies, own...)
 	}
-	return s, errors.Join(append(errs, other.err, err)...)
-}
-
-// background is an operation beside others. Its fields are set when ended is closed.
-type background struct {
-	ended   chan struct{}
-	elapsed time.Duration
-	err     error
-}
-
-// begin calls an operation in the background. If it is nil, ended is closed at once.
-func begin(operation Operation) *background {
-	b := &background{ended: make(chan struct{})}
-	if operation == nil {
-		close(b.ended)
-		return b
-	}
-	go func() {
-		defer close(b.ended)
-		start := time.Now()
-		b.err = operation()
-		b.elapsed = time.Since(start)
-	}()
-	return b
+	return s, errors.Join(append(errs, err)...)
 }
 
 // repeat calls an operation until a call ends after the deadline and after beside is closed.

@@ -10,28 +10,25 @@ import (
 
 var recorded = answer{http.StatusCreated, `{"message":"OK"}`}
 
-// attest attests an artifact, in one trail for all clients or, if own, in one for each client.
+// attest reports an artifact to one trail for all clients or, if own, to one for each client. Each request attests it by
+// its fingerprint.
 func attest(own bool) setup {
 	return func(c *client) (service, baseline requests, err error) {
+		trail := "trail"
 		if own {
-			return c.attestations("trail-" + strconv.Itoa(c.number))
+			trail += "-" + strconv.Itoa(c.number)
 		}
-		return c.attestations("trail")
+		fingerprint := digest(c.scope, trail, 0)
+		if _, err := c.connection.send(c.artifactReport(trail, fingerprint)); err != nil {
+			return nil, nil, err
+		}
+		body, contentType := attestationForm(fingerprint)
+		next := always(request{
+			method: http.MethodPost, path: c.path("/attestations/{org}/{flow}/trail/" + trail + "/generic"),
+			contentType: contentType, body: body, want: created,
+		})
+		return next, next, nil
 	}
-}
-
-// attestations reports an artifact to a trail. Each request attests it by its fingerprint.
-func (c *client) attestations(trail string) (service, baseline requests, err error) {
-	fingerprint := digest(c.scope, trail, 0)
-	if _, err := c.connection.send(c.artifactReport(trail, fingerprint)); err != nil {
-		return nil, nil, err
-	}
-	body, contentType := attestationForm(fingerprint)
-	next := always(request{
-		method: http.MethodPost, path: c.path("/attestations/{org}/{flow}/trail/" + trail + "/generic"),
-		contentType: contentType, body: body, want: created,
-	})
-	return next, next, nil
 }
 
 func attestationForm(fingerprint string) (body []byte, contentType string) {

@@ -2,8 +2,6 @@ package workload
 
 import (
 	"net/http"
-	"net/http/cookiejar"
-	"net/url"
 	"strings"
 
 	"attestry/api/web/webtest"
@@ -11,22 +9,12 @@ import (
 
 // signIn signs in to the pages, and returns the cookies of the session.
 func (c *connection) signIn() (string, error) {
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		return "", err
-	}
-	if err := webtest.SignIn(&http.Client{Jar: jar, Timeout: answerTimeout}, c.url, c.key); err != nil {
-		return "", err
-	}
-	address, err := url.Parse(c.url)
-	if err != nil {
-		return "", err
-	}
+	signedIn, err := webtest.SignIn(&http.Client{Timeout: answerTimeout}, c.url, c.key)
 	var cookies []string
-	for _, cookie := range jar.Cookies(address) {
+	for _, cookie := range signedIn {
 		cookies = append(cookies, cookie.Name+"="+cookie.Value)
 	}
-	return strings.Join(cookies, "; "), nil
+	return strings.Join(cookies, "; "), err
 }
 
 // openEnvironment opens the page of an environment. The baseline reads the snapshot that the page shows.
