@@ -94,7 +94,7 @@ func (c *GitCommit) brief() *GitCommit {
 	shorten(&brief.Message, maxBriefMessage)
 	shorten(&brief.Author, maxBriefName)
 	shorten(&brief.Branch, maxBriefName)
-	if shortURL(Text(c.URL)) == "" {
+	if shortURL(ZeroIfNil(c.URL)) == "" {
 		brief.URL = nil
 	}
 	return &brief

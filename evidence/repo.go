@@ -31,8 +31,8 @@ func (i RepoInfo) Named() bool { return i.Name != "" && i.URL != "" }
 // their creation, and Match distinguishes them. Without an external id, provider and name identify the repository, and
 // its ordinal is 0.
 func (i RepoInfo) RepoID(org string, ordinal int) string {
-	identity := []string{org, Text(i.Provider), "name", i.Name}
-	if id := Text(i.ID); id != "" {
+	identity := []string{org, ZeroIfNil(i.Provider), "name", i.Name}
+	if id := ZeroIfNil(i.ID); id != "" {
 		identity = []string{org, "id", id, strconv.Itoa(ordinal)}
 	}
 	encoded, _ := json.Marshal(identity) // a list of texts has JSON
@@ -74,7 +74,7 @@ const (
 // Match compares the repository with info that has the same external id. It compares the providers if both are known,
 // else the hosts: external ids are unique at a host.
 func (r *Repo) Match(info RepoInfo) RepoMatch {
-	provider := Text(info.Provider)
+	provider := ZeroIfNil(info.Provider)
 	switch {
 	case r.ExternalID == "":
 		return SameRepo // the id is derived from provider and name
@@ -94,7 +94,7 @@ func (r *Repo) Match(info RepoInfo) RepoMatch {
 // NewRepo makes the repository of info at a time in Unix seconds. RepoID explains ordinal.
 func NewRepo(org string, info RepoInfo, ordinal int, at float64) Repo {
 	repo := Repo{
-		ID: info.RepoID(org, ordinal), Org: org, ExternalID: Text(info.ID), Provider: Text(info.Provider),
+		ID: info.RepoID(org, ordinal), Org: org, ExternalID: ZeroIfNil(info.ID), Provider: ZeroIfNil(info.Provider),
 		CreatedAt: at, LastModifiedAt: at,
 	}
 	repo.Apply(info, at)
@@ -104,7 +104,7 @@ func NewRepo(org string, info RepoInfo, ordinal int, at float64) Repo {
 // Apply sets the members that a later report has. A report that is older than the last one only sets an unknown
 // provider, as the provider identifies the repository.
 func (r *Repo) Apply(info RepoInfo, at float64) {
-	changed := r.Provider == "" && set(&r.Provider, Text(info.Provider))
+	changed := r.Provider == "" && set(&r.Provider, ZeroIfNil(info.Provider))
 	if at < r.LastModifiedAt {
 		return
 	}

@@ -6,12 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns the text, "" for nil.
-func Text(text *string) string {
-	if text == nil {
-		return ""
+// ZeroIfNil returns the value of a pointer, zero for nil.
+func ZeroIfNil[T any](value *T) (zero T) {
+	if value == nil {
+		return zero
 	}
-	return *text
+	return *value
 }
 
 // Equal reports whether two values, each of which may be nil, are equal.

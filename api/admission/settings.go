@@ -6,6 +6,7 @@ import (
 
 	"attestry/api/resource"
 	"attestry/api/server"
+	"attestry/api/validation"
 	"attestry/evidence"
 	"attestry/evidence/identity"
 	"attestry/storage"
@@ -35,7 +36,7 @@ func showSettings(s evidence.AdmissionSettings) AdmissionSettings {
 // putSettings replaces the settings, in one batch with the change's entry in the audit log.
 func (h *handlers) putSettings(ctx context.Context, in *resource.EnvironmentPath, ref environments.EnvironmentRef, body *AdmissionSettings) (*server.Answer[AdmissionSettings], error) {
 	if ref.Type != evidence.K8S {
-		return nil, evidence.FieldError("env_name", "Only environments of the type K8S have admission settings [input: %s]", in.Environment)
+		return nil, validation.Fault("env_name", "Only environments of the type K8S have admission settings", in.Environment)
 	}
 	next := body.evidence()
 	err := h.Tenancy.Record(ctx, server.Access(ctx).OrgName, identity.ActorOf(server.Principal(ctx), server.Access(ctx).Role), identity.AuditEnvironment, func(_ *evidence.Organization, batch *storage.Batch) (string, error) {

@@ -127,7 +127,7 @@ func (h *handlers) pickAttestations(ctx context.Context, org evidence.OrgAccess,
 func (h *handlers) attestationQuery(ctx context.Context, org evidence.OrgAccess, in *listAttestationsInput) (pipelines.AttestationQuery, error) {
 	query := pipelines.AttestationQuery{Org: org.OrgID, Name: in.Name, NamePattern: in.NameRegex}
 	if in.Name != "" && in.NameRegex != "" {
-		return query, evidence.FieldError("query.name_regex", "Input should not be given together with name [input: %s]", validation.Cut(in.NameRegex))
+		return query, validation.Fault("query.name_regex", "Input should not be given together with name", in.NameRegex)
 	}
 	if err := checkRegex(in.NameRegex); err != nil {
 		return query, err
@@ -175,7 +175,7 @@ func checkRegex(text string) error {
 	if malformed, ok := errors.AsType[*syntax.Error](err); ok {
 		reason = malformed.Code.String()
 	}
-	return evidence.FieldError("query.name_regex", "Input should be a valid regular expression, %s [input: %s]", reason, validation.Cut(text))
+	return validation.Fault("query.name_regex", "Input should be a valid regular expression, "+reason, text)
 }
 
 type commitAttestationsInput struct {
@@ -231,12 +231,9 @@ type flowAttestationsInput struct {
 	ToTimestamp   int64 `query:"to_timestamp" doc:"Unix seconds, inclusive."`
 }
 
-// FlowAttestations is a page of the attestations of a flow.
-type FlowAttestations = resource.DataPage[Attestation]
-
 // listFlowAttestations lists the attestations of a flow, newest first. The API does not state bounds of page and
 // per_page, so other values are replaced by the nearest valid ones.
-func (h *handlers) listFlowAttestations(ctx context.Context, in *flowAttestationsInput, flowID string) (*server.Answer[FlowAttestations], error) {
+func (h *handlers) listFlowAttestations(ctx context.Context, in *flowAttestationsInput, flowID string) (*server.Answer[resource.DataPage[Attestation]], error) {
 	query := pipelines.AttestationQuery{Org: server.Access(ctx).OrgID, Flows: []string{flowID}}
 	query.From, query.To = createdRange(ctx, in.FromTimestamp, in.ToTimestamp)
 	total, _, err := h.Attestations.Count(ctx, query)
@@ -244,7 +241,7 @@ func (h *handlers) listFlowAttestations(ctx context.Context, in *flowAttestation
 		return nil, err
 	}
 	number, size := max(in.Page, 1), min(max(in.PerPage, 1), maxAttestationsPerPage)
-	page := FlowAttestations{Pagination: server.PaginationOf(number, size, total)}
+	page := resource.DataPage[Attestation]{Pagination: server.PaginationOf(number, size, total)}
 	// If the total is MaxCount, there may be more attestations, so read also a page after it.
 	if offset := server.OffsetOf(number, size); int64(offset) < total || total == storage.MaxCount {
 		page.Data = h.listOfAttestations(h.Attestations.Page(query, offset, size))

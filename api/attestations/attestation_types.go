@@ -112,20 +112,12 @@ type CustomAttestationType struct {
 
 // CustomAttestationTypeVersion is one version of a type.
 type CustomAttestationTypeVersion struct {
-	Version    int             `json:"version"`
-	Timestamp  float64         `json:"timestamp" doc:"Unix seconds."`
-	CreatedBy  string          `json:"created_by"`
-	TypeSchema SchemaDocument  `json:"type_schema" doc:"Null when there is none, and in lists when it is longer than 64 KiB."`
-	Evaluator  *ShownEvaluator `json:"evaluator"`
-	Summary    []TypeSummary   `json:"summary,omitempty"`
-}
-
-// SchemaDocument is a JSON Schema, or null.
-type SchemaDocument struct{ json.RawMessage }
-
-// Schema is the schema of an object, or null.
-func (SchemaDocument) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true, Nullable: true}
+	Version    int                      `json:"version"`
+	Timestamp  float64                  `json:"timestamp" doc:"Unix seconds."`
+	CreatedBy  string                   `json:"created_by"`
+	TypeSchema resource.OptionalMembers `json:"type_schema" doc:"Null when there is none, and in lists when it is longer than 64 KiB."`
+	Evaluator  *ShownEvaluator          `json:"evaluator"`
+	Summary    []TypeSummary            `json:"summary,omitempty"`
 }
 
 // ShownEvaluator is an evaluator in an answer; nil is null.
@@ -190,12 +182,12 @@ func (h *handlers) postAttestationType(ctx context.Context, _ *server.OrgPath, f
 // missing one, so that no type is created without the schema that it was meant to have.
 func readSchema(ctx context.Context, f *server.Form[CustomAttestationTypePostInput]) (json.RawMessage, error) {
 	var schema json.RawMessage
-	err := server.ReadFiles(ctx, f.Files, server.FileLimit, func(read []byte) error {
+	err := server.ReadFile(ctx, f.File, server.FileLimit, func(read []byte) error {
 		if jsontext.Invalid(read) >= 0 {
-			return evidence.FieldError(schemaField, "%s [input: %s]", validation.UnreadableText, schemaField)
+			return validation.Fault(schemaField, validation.UnreadableText, schemaField)
 		}
 		if path, key, repeated := jsontext.Repeated(read); repeated {
-			return evidence.FieldError(validation.Join(schemaField, path), "%s [input: %s]", jsontext.RepeatedText, validation.Cut(key))
+			return validation.Fault(validation.Join(schemaField, path), jsontext.RepeatedText, key)
 		}
 		schema = read
 		return nil
@@ -288,7 +280,7 @@ func showAttestationType(org evidence.OrgAccess, found *pipelines.AttestationTyp
 func showAttestationTypeVersion(version *evidence.AttestationTypeVersion) CustomAttestationTypeVersion {
 	return CustomAttestationTypeVersion{
 		Version: version.Version, Timestamp: version.Timestamp, CreatedBy: version.CreatedBy,
-		TypeSchema: SchemaDocument{version.Schema}, Evaluator: showEvaluator(version.Evaluator),
+		TypeSchema: resource.OptionalMembers{RawMessage: version.Schema}, Evaluator: showEvaluator(version.Evaluator),
 		Summary: resource.Map(version.Summary, func(item *evidence.SummaryItem) TypeSummary { return TypeSummary(*item) }),
 	}
 }
@@ -307,8 +299,8 @@ type SystemAttestationType struct {
 
 // SystemAttestationTypeVersion is one version of a built-in type.
 type SystemAttestationTypeVersion struct {
-	Version int            `json:"version"`
-	Schema  SchemaDocument `json:"attestation_data_schema"`
+	Version int                      `json:"version"`
+	Schema  resource.OptionalMembers `json:"attestation_data_schema"`
 }
 
 // listSystemTypes lists the types of system attestations. Other built-in types (generic, junit, …) are not listed: they
@@ -319,7 +311,7 @@ func (h *handlers) listSystemTypes(context.Context, *struct{}) (*server.Answer[S
 		Description: "A decision about a control: whether it is met, for an artifact or a trail.",
 		Versions: []SystemAttestationTypeVersion{{
 			Version: attestation.DecisionVersion,
-			Schema:  SchemaDocument{attestation.DecisionSchema},
+			Schema:  resource.OptionalMembers{RawMessage: attestation.DecisionSchema},
 		}},
 	}}}), nil
 }

@@ -3,7 +3,6 @@ package attestations
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"attestry/api/resource"
 	"attestry/api/server"
@@ -28,23 +27,14 @@ type verdict struct {
 // payload holds members of an attestation as they are in answers.
 type payload map[string]json.RawMessage
 
-func (p payload) with(name string, value any) (payload, error) {
-	encoded, err := json.Marshal(value)
-	if err != nil {
-		return nil, fmt.Errorf("encode %s: %w", name, err)
-	}
-	p[name] = encoded
-	return p, nil
-}
-
 // recordAttestation makes the operation of one type: judge the body, store the file, record the attestation.
 func recordAttestation[T any](h *handlers, judge func(context.Context, *T) (verdict, error)) server.Binder {
-	return server.WithForm("data_json", []string{evidenceField}, func(ctx context.Context, in *resource.NewTrailPath, f *server.Form[T]) (*server.TextAnswer, error) {
+	return server.WithForm("data_json", evidenceField, func(ctx context.Context, in *resource.NewTrailPath, f *server.Form[T]) (*server.TextAnswer, error) {
 		judged, err := judge(ctx, f.Data)
 		if err != nil {
 			return nil, err
 		}
-		file, err := h.storeEvidence(ctx, f.Files)
+		file, err := h.storeEvidence(ctx, f.File)
 		if err != nil {
 			return nil, err
 		}
@@ -63,7 +53,7 @@ func (h *handlers) recordOf(ctx context.Context, scope recording.Scope, v verdic
 	sent, by := v.base, server.Principal(ctx)
 	record := evidence.Attestation{
 		ID: evidence.NewID(), Org: scope.Org, Trail: scope.Trail, Name: sent.AttestationName, Type: v.kind, Compliant: v.compliant,
-		Fingerprint: resource.ZeroIfNil(sent.ArtifactFingerprint), Targets: sent.TargetArtifacts,
+		Fingerprint: evidence.ZeroIfNil(sent.ArtifactFingerprint), Targets: sent.TargetArtifacts,
 		Commit: resource.CommitOf(sent.GitCommitInfo), OriginURL: sent.OriginURL, Description: sent.Description,
 		ExternalURLs: sent.ExternalURLs.Evidence(), Annotations: sent.Annotations, UserData: sent.UserData.Sent(),
 		Payload: v.payload, TypeVersion: v.version, Control: v.control,

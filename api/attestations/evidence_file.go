@@ -33,9 +33,9 @@ const (
 // storeEvidence streams the file of a form into the object store; it returns nil if there is none. The file is stored
 // and protected from deletion before its attestation is recorded. If recording fails, a retry finds the file by its
 // content.
-func (h *handlers) storeEvidence(ctx context.Context, files func(func(server.FormFile) error) error) (*evidence.EvidenceFile, error) {
+func (h *handlers) storeEvidence(ctx context.Context, file func(func(server.FormFile) error) error) (*evidence.EvidenceFile, error) {
 	var stored *evidence.EvidenceFile
-	err := files(func(file server.FormFile) error {
+	err := file(func(sent server.FormFile) error {
 		r, size := server.RequestOf(ctx), maxUploadMemory
 		if r.Body.Length >= 0 {
 			size = min(size, r.Body.Length)
@@ -44,7 +44,7 @@ func (h *handlers) storeEvidence(ctx context.Context, files func(func(server.For
 		if err != nil {
 			return err
 		}
-		stored, err = h.storeFile(ctx, server.Access(ctx), file)
+		stored, err = h.storeFile(ctx, server.Access(ctx), sent)
 		return err
 	})
 	return stored, err

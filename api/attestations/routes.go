@@ -19,7 +19,7 @@ func Routes(base *resource.Base) []server.Route {
 	h := &handlers{base}
 	return server.Routes(map[string]server.Binder{
 		"get_custom_attestation_types":    server.Handle(h.listAttestationTypes),
-		"post_custom_attestation_type":    server.WithForm("data_json", []string{schemaField}, h.postAttestationType),
+		"post_custom_attestation_type":    server.WithForm("data_json", schemaField, h.postAttestationType),
 		"get_custom_attestation_type":     server.Handle(h.getAttestationType),
 		"archive_custom_attestation_type": server.Handle(h.archiveAttestationType),
 		"list_system_attestation_types":   server.Handle(h.listSystemTypes),

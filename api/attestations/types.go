@@ -3,6 +3,7 @@ package attestations
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"strings"
 
@@ -102,10 +103,11 @@ func showPayload(a *evidence.Attestation) AttestationPayload {
 // evaluateBuiltIn adds a value to the payload and evaluates it by the rule of a built-in type.
 func evaluateBuiltIn(kind string, base *resource.AttestationBase, members payload, value any) (verdict, error) {
 	of, _ := attestation.TypeOf(kind)
-	members, err := members.with(of.Member, value)
+	encoded, err := json.Marshal(value)
 	if err != nil {
-		return verdict{}, err
+		return verdict{}, fmt.Errorf("encode %s: %w", of.Member, err)
 	}
+	members[of.Member] = encoded
 	compliant, err := of.IsCompliant(members)
 	return verdict{base: base, kind: kind, compliant: compliant, payload: members}, err
 }
@@ -131,7 +133,7 @@ func (h *handlers) evaluateSystem(_ context.Context, body *SystemAttestationPost
 	decision, err := attestation.ReadDecision(data)
 	return verdict{
 		base: &body.AttestationBase, kind: evidence.TypeDecision, compliant: decision.IsCompliant,
-		payload: payload{attestation.DataMember: data}, version: attestation.DecisionVersion, control: resource.ZeroIfNil(body.Control),
+		payload: payload{attestation.DataMember: data}, version: attestation.DecisionVersion, control: evidence.ZeroIfNil(body.Control),
 	}, err
 }
 

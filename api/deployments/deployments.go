@@ -246,7 +246,7 @@ type BuildRepoInfo struct {
 }
 
 func (d *Deployment) withISOTime() EnvironmentDeployment {
-	return EnvironmentDeployment{DeployedAt: resource.ZeroIfNil(resource.ISOTime(d.DeployedAt)), DeploymentFacts: d.DeploymentFacts}
+	return EnvironmentDeployment{DeployedAt: evidence.ZeroIfNil(resource.ISOTime(d.DeployedAt)), DeploymentFacts: d.DeploymentFacts}
 }
 
 // deploymentSources has the documents that deployments refer to, by id.

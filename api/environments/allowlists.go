@@ -6,6 +6,7 @@ import (
 	"attestry/api/jsonstream"
 	"attestry/api/resource"
 	"attestry/api/server"
+	"attestry/api/validation"
 	"attestry/evidence"
 	"attestry/storage/environments"
 )
@@ -34,7 +35,7 @@ type AllowlistResponse struct {
 func (h *handlers) allowArtifact(ctx context.Context, in *resource.EnvironmentPath, ref environments.EnvironmentRef, body *AllowlistPutInput) (*server.StatusAnswer[AllowlistPutInput], error) {
 	org := server.Access(ctx)
 	if ref.Type == evidence.LogicalType {
-		return nil, evidence.FieldError("env_name", "Only physical environments have an allow list [input: %s]", in.Environment)
+		return nil, validation.Fault("env_name", "Only physical environments have an allow list", in.Environment)
 	}
 	by, now := server.Principal(ctx), evidence.Seconds(h.Clock())
 	if body.ExpiresAt != 0 && float64(body.ExpiresAt) <= now {

@@ -108,7 +108,7 @@ func (h *handlers) environmentChange(ctx context.Context, body *CreateEnvironmen
 	}
 	if body.Type != string(evidence.LogicalType) {
 		// Members of a physical environment must exist, and are otherwise ignored.
-		_, err = h.ResolveEnvironments(ctx, resource.ZeroIfNil(body.IncludedEnvironments))
+		_, err = h.ResolveEnvironments(ctx, evidence.ZeroIfNil(body.IncludedEnvironments))
 		return change, err
 	}
 	change.Included, err = h.resolveMembers(ctx, body.Name, evidence.LogicalType, body.IncludedEnvironments)
@@ -180,7 +180,7 @@ func (in *listEnvironmentsInput) sort(shown []GetEnvironmentResponse) {
 		case "last_modified_at":
 			order = cmp.Or(cmp.Compare(a.LastModifiedAt, b.LastModifiedAt), order)
 		case "last_changed_at":
-			order = cmp.Or(cmp.Compare(resource.ZeroIfNil(a.LastChangedAt), resource.ZeroIfNil(b.LastChangedAt)), order)
+			order = cmp.Or(cmp.Compare(evidence.ZeroIfNil(a.LastChangedAt), evidence.ZeroIfNil(b.LastChangedAt)), order)
 		}
 		if in.SortDirection == "desc" {
 			return -order

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"slices"
 
 	"attestry/api/jsonstream"
 	"attestry/api/resource"
@@ -47,8 +46,8 @@ type ApprovalReviewInput struct {
 func (in *ApprovalPostInput) reviews() (reviews []approval.Review) {
 	for _, sent := range in.Approvals {
 		reviews = append(reviews, approval.Review{
-			State: approval.State(sent.State), Comment: resource.ZeroIfNil(sent.Comment),
-			ApprovedBy: resource.ZeroIfNil(sent.ApprovedBy), URL: resource.ZeroIfNil(sent.ApprovalURL),
+			State: approval.State(sent.State), Comment: evidence.ZeroIfNil(sent.Comment),
+			ApprovedBy: evidence.ZeroIfNil(sent.ApprovedBy), URL: evidence.ZeroIfNil(sent.ApprovalURL),
 		})
 	}
 	return reviews
@@ -65,12 +64,12 @@ func (h *handlers) postApproval(ctx context.Context, in *resource.FlowPath, flow
 	fresh := approval.Approval{
 		ID: evidence.NewID(), Org: org.OrgID, Flow: flowID, Record: record.ID, Trail: record.Trail,
 		Target: record.Fingerprint, ArtifactName: record.Filename, Description: body.Description,
-		Commits: body.SrcCommitList, OldestCommit: resource.ZeroIfNil(body.OldestCommit),
+		Commits: body.SrcCommitList, OldestCommit: evidence.ZeroIfNil(body.OldestCommit),
 		Reviews: body.reviews(), UserData: body.UserData.Sent(),
 		CreatedAt: evidence.Seconds(h.Clock()), ReportedBy: by.Name, ReportedByID: by.UserID,
 	}
 	fresh.State = approval.Overall(fresh.Reviews)
-	if name := resource.ZeroIfNil(body.Environment); name != "" {
+	if name := evidence.ZeroIfNil(body.Environment); name != "" {
 		environment, err := h.ResolveEnvironment(ctx, name)
 		if err != nil {
 			return nil, err
@@ -118,7 +117,7 @@ func (h *handlers) listOfApprovals(batches *storage.Batches[approval.Approval]) 
 // environmentsOf returns the environments of approvals by id.
 func (h *handlers) environmentsOf(ctx context.Context, approvals []approval.Approval) (map[string]evidence.Environment, error) {
 	ids := resource.UniqueOf(approvals, func(a *approval.Approval) string { return a.Environment })
-	return h.Environments.Names(ctx, server.Access(ctx).OrgID, slices.DeleteFunc(ids, func(id string) bool { return id == "" }))
+	return h.Environments.Names(ctx, server.Access(ctx).OrgID, evidence.WithoutEmpty(ids))
 }
 
 type getApprovalInput struct {

@@ -7,6 +7,7 @@ import (
 	"attestry/api/assessment"
 	"attestry/api/resource"
 	"attestry/api/server"
+	"attestry/api/validation"
 	"attestry/evidence"
 	"attestry/evidence/compliance"
 	"attestry/evidence/policy"
@@ -114,7 +115,7 @@ func artifactNotFound(ctx context.Context, fingerprint string) error {
 func (h *handlers) basisOf(ctx context.Context, in *assertInput) (*assessment.Basis, error) {
 	switch {
 	case in.EnvironmentName != "" && len(in.PolicyName) > 0:
-		return nil, evidence.FieldError("query.policy_name", "Give either an environment or policies [input: %s]", in.PolicyName[0])
+		return nil, validation.Fault("query.policy_name", "Give either an environment or policies", in.PolicyName[0])
 	case in.EnvironmentName != "":
 		environment, err := h.LoadEnvironment(ctx, in.EnvironmentName)
 		if err != nil {

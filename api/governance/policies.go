@@ -3,12 +3,12 @@ package governance
 import (
 	"context"
 	"errors"
-	"net/http"
 	"slices"
 
 	"attestry/api/jsonstream"
 	"attestry/api/resource"
 	"attestry/api/server"
+	"attestry/api/validation"
 	"attestry/evidence"
 	"attestry/evidence/policy"
 	"attestry/storage"
@@ -84,23 +84,23 @@ type PolicyEvent struct {
 
 // putPolicy creates a policy, or changes the one with that name.
 func (h *handlers) putPolicy(ctx context.Context, _ *server.OrgPath, f *server.Form[PolicyPutInput]) (*server.StatusAnswer[PolicyResponse], error) {
-	return h.storePolicy(ctx, governance.Change{Name: f.Data.Name, Description: f.Data.Description, Comment: f.Data.Comment}, f.Files)
+	return h.storePolicy(ctx, governance.Change{Name: f.Data.Name, Description: f.Data.Description, Comment: f.Data.Comment}, f.File)
 }
 
 func (h *handlers) putNamedPolicy(ctx context.Context, in *NamedPolicyPath, f *server.Form[NamedPolicyPutInput]) (*server.StatusAnswer[PolicyResponse], error) {
 	if f.Data.Name != nil && *f.Data.Name != in.Name {
-		return nil, evidence.FieldError("name", "Value error, the name must be that of the path, '%s' [input: %s]", in.Name, *f.Data.Name)
+		return nil, validation.Fault("name", "Value error, the name must be that of the path, '"+in.Name+"'", *f.Data.Name)
 	}
-	return h.storePolicy(ctx, governance.Change{Name: in.Name, Description: f.Data.Description, Comment: f.Data.Comment}, f.Files)
+	return h.storePolicy(ctx, governance.Change{Name: in.Name, Description: f.Data.Description, Comment: f.Data.Comment}, f.File)
 }
 
 // storePolicy stores the policy of a form. If the form has a file, it bumps the generation, so that each environment's
 // next report is evaluated by the new version. It also does so for an unchanged file, because an earlier request may
 // have failed after it stored the version.
-func (h *handlers) storePolicy(ctx context.Context, change governance.Change, files func(func(server.FormFile) error) error) (*server.StatusAnswer[PolicyResponse], error) {
+func (h *handlers) storePolicy(ctx context.Context, change governance.Change, file func(func(server.FormFile) error) error) (*server.StatusAnswer[PolicyResponse], error) {
 	org := server.Access(ctx)
 	change.Org, change.By, change.At = org.OrgID, server.Principal(ctx).Name, evidence.Seconds(h.Clock())
-	err := server.ReadFiles(ctx, files, policy.MaxSize, func(content []byte) error {
+	err := server.ReadFile(ctx, file, policy.MaxSize, func(content []byte) error {
 		parsed, err := h.checkPolicy(ctx, change.Name, content)
 		if err != nil {
 			return err
@@ -123,11 +123,7 @@ func (h *handlers) storePolicy(ctx context.Context, change governance.Change, fi
 			return nil, err
 		}
 	}
-	answer, err := h.answerPolicy(ctx, change.Name)
-	if err == nil && created {
-		answer.Status = http.StatusCreated
-	}
-	return answer, err
+	return h.answerPolicy(ctx, change.Name, created)
 }
 
 func policyFileRequired() error {
@@ -151,16 +147,16 @@ func (h *handlers) checkPolicy(ctx context.Context, name string, content []byte)
 }
 
 func (h *handlers) getPolicy(ctx context.Context, in *PolicyPath) (*server.StatusAnswer[PolicyResponse], error) {
-	return h.answerPolicy(ctx, in.Policy)
+	return h.answerPolicy(ctx, in.Policy, false)
 }
 
-func (h *handlers) answerPolicy(ctx context.Context, name string) (*server.StatusAnswer[PolicyResponse], error) {
+func (h *handlers) answerPolicy(ctx context.Context, name string, created bool) (*server.StatusAnswer[PolicyResponse], error) {
 	history, err := h.Policies.History(ctx, server.Access(ctx).OrgID, name)
 	if err != nil {
 		return nil, policyNotFound(ctx, name, err)
 	}
 	consuming, err := h.consumingEnvironments(ctx)
-	return server.Stored(false, h.showPolicy(history, consuming)), err
+	return server.Stored(created, h.showPolicy(history, consuming)), err
 }
 
 func policyNotFound(ctx context.Context, name string, err error) error {

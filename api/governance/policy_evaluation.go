@@ -10,6 +10,7 @@ import (
 	"attestry/api/jsonstream"
 	"attestry/api/resource"
 	"attestry/api/server"
+	"attestry/api/validation"
 	"attestry/evidence"
 	"attestry/evidence/policy"
 	"attestry/evidence/snapshot"
@@ -68,10 +69,10 @@ func (h *handlers) evaluatePolicy(ctx context.Context, _ *server.OrgPath, f *ser
 	}
 	defer done()
 	if (f.Data.EnvironmentName == "") == (f.Data.Fingerprint == "") {
-		return nil, evidence.FieldError("environment_name", "Give either environment_name or fingerprint [input: %s]", f.Data.EnvironmentName)
+		return nil, validation.Fault("environment_name", "Give either environment_name or fingerprint", f.Data.EnvironmentName)
 	}
 	var parsed *policy.Policy
-	err = server.ReadFiles(ctx, f.Files, policy.MaxSize, func(content []byte) error {
+	err = server.ReadFile(ctx, f.File, policy.MaxSize, func(content []byte) error {
 		parsed, err = h.checkPolicy(ctx, f.Data.PolicyName, content)
 		return err
 	})
@@ -103,10 +104,10 @@ func (h *handlers) loadRun(ctx context.Context, run *dryRun, name, replaced stri
 		return nil, err
 	}
 	if run.Environment.Logical() {
-		return nil, evidence.FieldError("environment_name", "Only physical environments have policies [input: %s]", name)
+		return nil, validation.Fault("environment_name", "Only physical environments have policies", name)
 	}
 	if replaced != "" && !slices.Contains(run.Environment.Policies, replaced) {
-		return nil, evidence.FieldError("policy_name", "The policy must be attached to environment '%s' [input: %s]", run.Environment.Name, replaced)
+		return nil, validation.Fault("policy_name", "The policy must be attached to environment '"+run.Environment.Name+"'", replaced)
 	}
 	attached := slices.DeleteFunc(slices.Clone(run.Environment.Policies), func(one string) bool { return one == replaced })
 	if run.Applied, err = h.Policies.Latest(ctx, run.org.OrgID, attached); err != nil {

@@ -16,10 +16,10 @@ func Routes(base *resource.Base) []server.Route {
 	h := &handlers{Base: base, dryRuns: newDryRuns()}
 	return server.Routes(map[string]server.Binder{
 		"list_policies":                  server.Handle(h.listPolicies),
-		"put_policy":                     server.WithForm("payload", []string{policyField}, h.putPolicy),
-		"put_named_policy":               server.WithForm("payload", []string{policyField}, h.putNamedPolicy),
+		"put_policy":                     server.WithForm("payload", policyField, h.putPolicy),
+		"put_named_policy":               server.WithForm("payload", policyField, h.putNamedPolicy),
 		"get_policy":                     server.Handle(h.getPolicy),
-		"evaluate_policy":                server.WithForm("payload", []string{policyField}, h.evaluatePolicy),
+		"evaluate_policy":                server.WithForm("payload", policyField, h.evaluatePolicy),
 		"list_controls":                  server.Handle(h.listControls),
 		"post_control":                   server.WithBody(h.postControl),
 		"list_control_tag_choices":       server.Handle(h.listControlTagChoices),

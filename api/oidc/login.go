@@ -59,7 +59,7 @@ func NewAttempt() Attempt {
 
 // Address is the URL to redirect the browser to. If the issuer cannot be reached, the error is evidence.Unavailable.
 func (l *Login) Address(ctx context.Context, a Attempt) (string, error) {
-	provider, err := l.discover(ctx)
+	provider, err := l.read(ctx, documentAge)
 	if err != nil {
 		return "", err
 	}
@@ -78,7 +78,7 @@ func (l *Login) Redeem(ctx context.Context, a Attempt, answer Answer) (user stri
 	if answer.Failure != "" || answer.Code == "" {
 		return "", l.refuse(ctx, fmt.Errorf("the issuer has sent no code, but the error %.100q: %.400q", answer.Failure, answer.Description))
 	}
-	provider, err := l.discover(ctx)
+	provider, err := l.read(ctx, documentAge)
 	if err != nil {
 		return "", err
 	}
@@ -131,7 +131,7 @@ func (l *Login) userOf(ctx context.Context, token *oauth2.Token, verified *oidc.
 	if user := l.claimOf(verified); user != "" {
 		return user, nil
 	}
-	provider, err := l.discover(ctx)
+	provider, err := l.read(ctx, documentAge)
 	if err != nil {
 		return "", err
 	}
@@ -191,10 +191,6 @@ func (l *Login) unreachable(ctx context.Context, err error) error {
 func (l *Login) refuse(ctx context.Context, reason error) error {
 	l.Log.InfoContext(ctx, "sign-in by the issuer refused", slog.String("issuer", string(l.Issuer)), slog.Any("reason", reason))
 	return evidence.NewError(evidence.Unauthorized, "The identity provider's answer is not accepted. Please try again.")
-}
-
-func (l *Login) discover(ctx context.Context) (*oidc.Provider, error) {
-	return l.read(ctx, documentAge)
 }
 
 // read returns the discovery document, at most maxAge old. After a failure it waits attemptPause to fetch it again.

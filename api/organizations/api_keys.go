@@ -103,7 +103,7 @@ func keysChange[P keysPath, T, O any](h *handlers, serve func(context.Context, i
 
 // checkExpiry refuses an expiry of a new key that is not in the future.
 func (h *handlers) checkExpiry(sent *int64) error {
-	expires := resource.ZeroIfNil(sent)
+	expires := evidence.ZeroIfNil(sent)
 	if expires != 0 && expires <= h.Clock().Unix() {
 		return evidence.NewError(evidence.Invalid, "expires_at cannot be in the past")
 	}
@@ -124,7 +124,7 @@ func (h *handlers) issueKey(ctx context.Context, owner identity.KeyOwner, _ stri
 	if err := h.checkExpiry(body.ExpiresAt); err != nil {
 		return nil, err
 	}
-	wanted := tenancy.NewKey{Description: body.Description, ExpiresAt: resource.ZeroIfNil(body.ExpiresAt)}
+	wanted := tenancy.NewKey{Description: body.Description, ExpiresAt: evidence.ZeroIfNil(body.ExpiresAt)}
 	key, secret, err := h.Tenancy.IssueKey(ctx, owner, actor(ctx), wanted)
 	if owner.ServiceAccount {
 		err = accountNotFound(err)
@@ -141,7 +141,7 @@ func (h *handlers) rotateKey(ctx context.Context, owner identity.KeyOwner, id st
 		return nil, err
 	}
 	grace := time.Duration(cmp.Or(body.GracePeriodHours, defaultGraceHours)) * time.Hour
-	key, secret, oldEnds, err := h.Tenancy.RotateKey(ctx, owner, actor(ctx), id, grace, resource.ZeroIfNil(body.ExpiresAt))
+	key, secret, oldEnds, err := h.Tenancy.RotateKey(ctx, owner, actor(ctx), id, grace, evidence.ZeroIfNil(body.ExpiresAt))
 	return server.Answered(ApiKeyRotatedResponse{showNewKey(&key, secret), oldEnds}), keyNotFound(err)
 }
 

@@ -97,8 +97,8 @@ func (h *handlers) downloadAuditLog(ctx context.Context, in *downloadAuditLogInp
 func auditRow(e *identity.AuditEntry) []string {
 	entry := showAuditEntry(e)
 	return []string{
-		e.ID, strconv.FormatFloat(e.Time, 'f', -1, 64), resource.ZeroIfNil(resource.ISOTime(e.Time)), entry.EventType, entry.Source, entry.Kind, e.Name,
-		resource.ZeroIfNil(entry.OldRole), resource.ZeroIfNil(entry.NewRole), e.ChangedBy, resource.ZeroIfNil(entry.APIKey).ID, strings.Join(e.LeftAccounts, ","),
+		e.ID, strconv.FormatFloat(e.Time, 'f', -1, 64), evidence.ZeroIfNil(resource.ISOTime(e.Time)), entry.EventType, entry.Source, entry.Kind, e.Name,
+		evidence.ZeroIfNil(entry.OldRole), evidence.ZeroIfNil(entry.NewRole), e.ChangedBy, evidence.ZeroIfNil(entry.APIKey).ID, strings.Join(e.LeftAccounts, ","),
 	}
 }
 

@@ -77,14 +77,14 @@ func (h *handlers) putIdentityProvider(ctx context.Context, in *ProviderPath, bo
 func (b *IdentityProviderPutInput) check() error {
 	issuer, err := url.Parse(b.Issuer)
 	if err != nil || issuer.Scheme != "https" || issuer.Host == "" || issuer.User != nil || strings.ContainsAny(b.Issuer, "?#") {
-		return evidence.FieldError("issuer", "Input should be an https URL without user, query and fragment [input: %s]", validation.Cut(b.Issuer))
+		return validation.Fault("issuer", "Input should be an https URL without user, query and fragment", b.Issuer)
 	}
 	condition, err := expression.ParseClaims(b.Condition)
 	if err == nil && !condition.Restricts() {
 		err = errors.New("the condition must not hold for a token without claims")
 	}
 	if err != nil {
-		return evidence.FieldError("condition", "%s [input: %s]", err, validation.Cut(b.Condition))
+		return validation.Fault("condition", err.Error(), b.Condition)
 	}
 	return nil
 }

@@ -37,10 +37,10 @@ type OrganizationPostInput struct {
 }
 
 // createOrganization creates a shared organization. The principal becomes its administrator.
-func (h *handlers) createOrganization(ctx context.Context, _ *noInput, body *OrganizationPostInput) (*server.Answer[GetOrganization], error) {
+func (h *handlers) createOrganization(ctx context.Context, _ *struct{}, body *OrganizationPostInput) (*server.Answer[GetOrganization], error) {
 	principal := server.Principal(ctx)
 	if err := evidence.CheckOrganizationName(body.Name); err != nil {
-		return nil, evidence.FieldError("name", "%s [input: %s]", err, validation.Cut(body.Name))
+		return nil, validation.Fault("name", err.Error(), body.Name)
 	}
 	admin := evidence.User{ID: principal.UserID, Name: principal.Name}
 	created, err := h.Tenancy.CreateOrganization(ctx, body.Name, admin, actor(ctx))
@@ -66,9 +66,7 @@ type UserDefaultOrg struct {
 	DefaultOrgName string `json:"default_org_name" doc:"Empty when none is set."`
 }
 
-type noInput struct{}
-
-func (h *handlers) getDefaultOrg(ctx context.Context, _ *noInput) (*server.Answer[UserDefaultOrg], error) {
+func (h *handlers) getDefaultOrg(ctx context.Context, _ *struct{}) (*server.Answer[UserDefaultOrg], error) {
 	name, err := h.Tenancy.DefaultOrganization(ctx, server.Principal(ctx))
 	return server.Answered(UserDefaultOrg{DefaultOrgName: name}), err
 }

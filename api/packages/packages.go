@@ -93,9 +93,7 @@ func notReady(answer *auditpackage.Answer) error {
 	if answer.Reason != "" {
 		message = "The audit package could not be assembled: " + answer.Reason
 	}
-	unavailable := evidence.NewError(evidence.Unavailable, message)
-	unavailable.RetryAfter = retryAfter
-	return unavailable
+	return &evidence.Error{Code: evidence.Unavailable, Message: message, RetryAfter: retryAfter}
 }
 
 // AuditPackage is the progress of a package (docs/semantics.md 21.1).

@@ -321,14 +321,14 @@ func (h *handlers) reportArtifact(ctx context.Context, in *resource.NewFlowPath,
 // record returns the record of a body. The default of the trail's name is the commit, else the fingerprint.
 func (b *CreateArtifact) record() evidence.ArtifactRecord {
 	commit := resource.CommitOf(b.GitCommitInfo)
-	sha := cmp.Or(resource.ZeroIfNil(b.GitCommit), evidence.CommitSHA(commit))
+	sha := cmp.Or(evidence.ZeroIfNil(b.GitCommit), evidence.CommitSHA(commit))
 	record := evidence.ArtifactRecord{
-		Trail:             cmp.Or(resource.ZeroIfNil(b.TrailName), sha, b.Fingerprint),
+		Trail:             cmp.Or(evidence.ZeroIfNil(b.TrailName), sha, b.Fingerprint),
 		TrailUnnamed:      b.TrailName == nil,
-		Name:              cmp.Or(resource.ZeroIfNil(b.TemplateReferenceName), legacyArtifactName),
+		Name:              cmp.Or(evidence.ZeroIfNil(b.TemplateReferenceName), legacyArtifactName),
 		Fingerprint:       b.Fingerprint,
 		Filename:          b.Filename,
-		Description:       resource.ZeroIfNil(b.Description),
+		Description:       evidence.ZeroIfNil(b.Description),
 		CommitSHA:         sha,
 		Commit:            commit,
 		BuildURL:          b.BuildURL,

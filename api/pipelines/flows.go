@@ -64,13 +64,13 @@ type FlowList struct {
 
 // createFlow creates a flow, or changes the one with that name. Without a file, an existing flow keeps its template.
 func (h *handlers) createFlow(ctx context.Context, _ *server.OrgPath, f *server.Form[CreateFlow]) (*server.TextAnswer, error) {
-	templateID, err := h.templateOf(ctx, server.Access(ctx), f.Files)
+	templateID, err := h.templateOf(ctx, server.Access(ctx), f.File)
 	if err != nil {
 		return nil, resource.FileFault(templateField, err)
 	}
 	return h.putFlow(ctx, evidence.Flow{
 		Name: f.Data.Name, Description: f.Data.Description,
-		Visibility: resource.ZeroIfNil(f.Data.Visibility), Template: templateID,
+		Visibility: evidence.ZeroIfNil(f.Data.Visibility), Template: templateID,
 	})
 }
 
@@ -78,7 +78,7 @@ func (h *handlers) createFlow(ctx context.Context, _ *server.OrgPath, f *server.
 func (h *handlers) createLegacyFlow(ctx context.Context, _ *server.OrgPath, body *CreateLegacyFlow) (*server.TextAnswer, error) {
 	fresh := evidence.Flow{
 		Name: body.Name, Description: body.Description,
-		Visibility: resource.ZeroIfNil(body.Visibility), RepoURL: body.RepoURL,
+		Visibility: evidence.ZeroIfNil(body.Visibility), RepoURL: body.RepoURL,
 		Template: template.ID([]byte(template.Empty)),
 	}
 	if body.Template != nil {

@@ -39,7 +39,7 @@ func (h *handlers) beginTrail(ctx context.Context, in *resource.FlowPath, f *ser
 	if err != nil {
 		return nil, err
 	}
-	templateID, err := h.templateOf(ctx, server.Access(ctx), f.Files)
+	templateID, err := h.templateOf(ctx, server.Access(ctx), f.File)
 	if wrong, ok := errors.AsType[*yamlfile.Error](err); ok {
 		return nil, evidence.NewError(evidence.Invalid, wrong.Error())
 	}
@@ -65,8 +65,8 @@ func (h *handlers) beginTrail(ctx context.Context, in *resource.FlowPath, f *ser
 const templateField = "template_file"
 
 // templateOf stores the template of a form and returns its id, "" for none. An invalid one is a *yamlfile.Error.
-func (h *handlers) templateOf(ctx context.Context, org evidence.OrgAccess, files func(func(server.FormFile) error) error) (id string, err error) {
-	err = server.ReadFiles(ctx, files, template.MaxSize, func(content []byte) error {
+func (h *handlers) templateOf(ctx context.Context, org evidence.OrgAccess, file func(func(server.FormFile) error) error) (id string, err error) {
+	err = server.ReadFile(ctx, file, template.MaxSize, func(content []byte) error {
 		id, err = h.Templates.Put(ctx, org.OrgID, content)
 		return err
 	})
@@ -93,9 +93,6 @@ func (h *handlers) getTrail(ctx context.Context, _ *resource.TrailPath, trail ev
 	return server.Answered(shown[0]), err
 }
 
-// ListTrails is a page of trails.
-type ListTrails = resource.DataPage[GetTrail]
-
 type listOrgTrailsInput struct {
 	server.OrgPath
 	Flow        string `query:"flow" doc:"Name of a flow."`
@@ -107,14 +104,14 @@ type listOrgTrailsInput struct {
 }
 
 // listOrgTrails lists the trails of an organization, newest first.
-func (h *handlers) listOrgTrails(ctx context.Context, in *listOrgTrailsInput) (*server.Answer[ListTrails], error) {
+func (h *handlers) listOrgTrails(ctx context.Context, in *listOrgTrailsInput) (*server.Answer[resource.DataPage[GetTrail]], error) {
 	org := server.Access(ctx)
 	flows, err := h.selectFlows(ctx, org, in)
 	if err != nil {
 		return nil, err
 	}
 	trails, total, err := h.pageOfTrails(ctx, org, in, flows)
-	return server.Answered(ListTrails{
+	return server.Answered(resource.DataPage[GetTrail]{
 		Data: h.listOfTrails(trails), Pagination: server.PaginationOf(in.Page, in.PerPage, total),
 	}), err
 }

@@ -5,13 +5,14 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"strings"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"attestry/api/resource"
 	"attestry/api/server"
+	"attestry/api/validation"
 	"attestry/evidence"
 	"attestry/evidence/translog"
 	"attestry/storage"
@@ -98,7 +99,7 @@ type tilePath struct {
 func (h *handlers) getTile(ctx context.Context, in *tilePath) (*server.StreamOutput, error) {
 	part, ok := translog.ParsePart(in.Tile)
 	if !ok {
-		return nil, evidence.FieldError("tile", "It is no tile of a log [input: %s]", in.Tile)
+		return nil, validation.Fault("tile", "It is no tile of a log", in.Tile)
 	}
 	log, err := h.load(ctx, server.Access(ctx))
 	if err != nil {
@@ -138,9 +139,6 @@ type ProofResponse struct {
 	Checkpoint string   `json:"checkpoint" doc:"Signed note of the root."`
 	TlogProof  string   `json:"tlog_proof" doc:"Index, hashes and checkpoint as a file of C2SP tlog-proof."`
 }
-
-// retryAfter is the Retry-After for an entry that no checkpoint covers yet.
-const retryAfter = time.Second
 
 func (h *handlers) getProof(ctx context.Context, in *proofPath) (*server.Answer[ProofResponse], error) {
 	org := server.Access(ctx)
@@ -191,7 +189,5 @@ func (h *handlers) notProven(ctx context.Context, org evidence.OrgAccess, in *pr
 	if !exists {
 		return evidence.Errorf(evidence.NotFound, "%s '%s' does not exist in organization '%s'", in.Kind, in.ID, org.OrgName)
 	}
-	unavailable := evidence.Errorf(evidence.Unavailable, "%s '%s' is not in the log yet, please try again", in.Kind, in.ID)
-	unavailable.RetryAfter = retryAfter
-	return unavailable
+	return evidence.Busy(fmt.Sprintf("%s '%s' is not in the log yet, please try again", in.Kind, in.ID))
 }

@@ -73,7 +73,7 @@ func NewGitCommitInfo(commit *evidence.GitCommit) *GitCommitInfo {
 		return nil
 	}
 	return &GitCommitInfo{
-		SHA1: commit.SHA1, Message: ZeroIfNil(commit.Message), Author: ZeroIfNil(commit.Author),
-		Branch: ZeroIfNil(commit.Branch), Timestamp: ZeroIfNil(commit.Timestamp), URL: commit.URL,
+		SHA1: commit.SHA1, Message: evidence.ZeroIfNil(commit.Message), Author: evidence.ZeroIfNil(commit.Author),
+		Branch: evidence.ZeroIfNil(commit.Branch), Timestamp: evidence.ZeroIfNil(commit.Timestamp), URL: commit.URL,
 	}
 }

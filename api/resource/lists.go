@@ -32,7 +32,7 @@ func ParseCursor(after string) (number int, cursor string, err error) {
 }
 
 func invalidCursor(after string) error {
-	return evidence.FieldError("query.after", "Input should be the cursor of a page of this list [input: %s]", validation.Cut(after))
+	return validation.Fault("query.after", "Input should be the cursor of a page of this list", after)
 }
 
 // CursorPage lists the documents of the page after a cursor. It ends after the batch that exceeds server.MaxPage.

@@ -68,7 +68,8 @@ func NewPolicyViews(applied []policy.Applied) []PolicyView {
 		view := PolicyView{Applied: *one}
 		for number := range one.Policy.Rules() {
 			rule := showRule(one.Policy, number)
-			view.rules, view.ruleSizes = append(view.rules, rule), append(view.ruleSizes, ruleSize(&rule))
+			encoded, _ := json.Marshal(rule) // texts, numbers and booleans
+			view.rules, view.ruleSizes = append(view.rules, rule), append(view.ruleSizes, len(encoded))
 		}
 		return view
 	})
@@ -346,15 +347,6 @@ func (l *ReasonList) reserve(bytes int) bool {
 	l.left -= bytes
 	l.reasons.left -= bytes
 	return true
-}
-
-// ruleSize returns the size of a rule in an answer, in bytes.
-func ruleSize(rule *PolicyRule) int {
-	encoded, err := json.Marshal(rule)
-	if err != nil {
-		return maxListedReasons // it cannot be shown
-	}
-	return len(encoded)
 }
 
 // resolutionSize returns the approximate size of a resolution in an answer, in bytes.

@@ -64,14 +64,6 @@ func EmptyIfNil(tags map[string]string) map[string]string {
 	return tags
 }
 
-// ZeroIfNil returns the value of a pointer, zero for nil.
-func ZeroIfNil[T any](value *T) (zero T) {
-	if value == nil {
-		return zero
-	}
-	return *value
-}
-
 // TagQuery is a filter by tags. It is exported because huma ignores unexported embedded types.
 type TagQuery struct {
 	Tag []string `query:"tag,explode" doc:"key or key:value"`

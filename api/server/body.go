@@ -7,8 +7,6 @@ import (
 	"net"
 	"net/http"
 
-	"attestry/api/framing"
-	"attestry/api/memory"
 	"attestry/api/representation"
 	"attestry/evidence"
 )
@@ -25,37 +23,6 @@ const (
 	// minMultiple is the least memory that decoding takes up, in bytes for each byte of the body.
 	minMultiple = 3
 )
-
-// readAll reads the rest of a body. It returns TooLarge for a body of more than limit bytes, without reading the rest,
-// and Unavailable if there is no memory: before reading if the length was sent, else while reading.
-func readAll(b *framing.Body, limit int64, m *memory.Account) ([]byte, error) {
-	if b == nil || b.Stream == nil {
-		return nil, nil
-	}
-	if int64(b.Length) > limit {
-		return nil, tooLarge("Request body", limit)
-	}
-	if err := m.Fits(minMultiple * int64(b.Length)); err != nil {
-		return nil, err
-	}
-	// Read one byte more than allowed, to reach the end of the body or to notice that it is longer.
-	readLimit := int(limit) + 1
-	if b.Length >= 0 {
-		readLimit = b.Length + 1
-	}
-	text, err := m.ReadAll(b, readLimit)
-	switch {
-	case evidence.CodeOf(err) == evidence.Unavailable:
-		return nil, err
-	case err != nil:
-		return nil, bodyBroken(err)
-	case int64(len(text)) > limit:
-		return nil, tooLarge("Request body", limit)
-	case len(text) < b.Length:
-		return nil, bodyBroken(io.ErrUnexpectedEOF)
-	}
-	return text, nil
-}
 
 // tooLarge is the error of a body, or a part of a form, that exceeds a limit.
 func tooLarge(name string, limit int64) error {
@@ -78,10 +45,38 @@ func checkEncoding(header func(name string) string) error {
 	return nil
 }
 
+// readBody reads the body of a request. It returns TooLarge for a body of more than limit bytes, without reading the rest,
+// and Unavailable if there is no memory: before reading if the length was sent, else while reading.
 func readBody(ctx context.Context, limit int64) ([]byte, error) {
 	r := RequestOf(ctx)
 	if err := checkEncoding(r.header); err != nil {
 		return nil, err
 	}
-	return readAll(r.Body, limit, r.Memory)
+	b := r.Body
+	if b == nil || b.Stream == nil {
+		return nil, nil
+	}
+	if int64(b.Length) > limit {
+		return nil, tooLarge("Request body", limit)
+	}
+	if err := r.Memory.Fits(minMultiple * int64(b.Length)); err != nil {
+		return nil, err
+	}
+	// Read one byte more than allowed, to reach the end of the body or to notice that it is longer.
+	readLimit := int(limit) + 1
+	if b.Length >= 0 {
+		readLimit = b.Length + 1
+	}
+	text, err := r.Memory.ReadAll(b, readLimit)
+	switch {
+	case evidence.CodeOf(err) == evidence.Unavailable:
+		return nil, err
+	case err != nil:
+		return nil, bodyBroken(err)
+	case int64(len(text)) > limit:
+		return nil, tooLarge("Request body", limit)
+	case len(text) < b.Length:
+		return nil, bodyBroken(io.ErrUnexpectedEOF)
+	}
+	return text, nil
 }

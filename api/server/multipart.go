@@ -41,7 +41,7 @@ type FormFile struct {
 	io.Reader
 }
 
-// Form is a multipart body whose JSON part has been read. Its files may come before or after, in any order, once each.
+// Form is a multipart body whose JSON part has been read. It may have one file, before or after the JSON part.
 type Form[T any] struct {
 	Data   *T
 	memory *memory.Account
@@ -50,18 +50,19 @@ type Form[T any] struct {
 	parts       *multipart.Reader
 	// name is that of the JSON part.
 	name string
-	// fields are the names of the files, true for files that were received.
-	fields map[string]bool
-	// held are the files that came before the JSON part, and spools their contents.
-	held   []FormFile
-	spools []*spool.Spool
+	// field is the name of the file, and received reports whether it was received.
+	field    string
+	received bool
+	// held is the file if it came before the JSON part, and spool its content.
+	held  *FormFile
+	spool *spool.Spool
 }
 
-// Files calls take with each file of the form, and returns its error. Parts with other names are skipped, and so are
-// those without a filename and content, which browsers send if no file was chosen.
-func (f *Form[T]) Files(take func(FormFile) error) error {
-	for _, file := range f.held {
-		if err := take(file); err != nil {
+// File calls take with the file of the form, if it has one, and returns its error. Parts with other names are skipped,
+// and so are those without a filename and content, which browsers send if no file was chosen.
+func (f *Form[T]) File(take func(FormFile) error) error {
+	if f.held != nil {
+		if err := take(*f.held); err != nil {
 			return err
 		}
 	}
@@ -99,7 +100,7 @@ func (f *Form[T]) next() (*multipart.Part, error) {
 			// Skipping a part without a readable name could lose a file silently.
 			return nil, evidence.NewError(evidence.Invalid, formBrokenMessage)
 		}
-		if _, known := f.fields[part.FormName()]; known || part.FormName() == f.name {
+		if name := part.FormName(); name == f.field || name == f.name {
 			return part, nil
 		}
 	}
@@ -107,19 +108,19 @@ func (f *Form[T]) next() (*multipart.Part, error) {
 
 // file returns the file of a part, nil for one without a filename and content.
 func (f *Form[T]) file(part *multipart.Part) (*FormFile, error) {
-	field, filename := part.FormName(), part.FileName()
-	if err := checkFilename(field, filename); err != nil {
+	filename := part.FileName()
+	if err := checkFilename(f.field, filename); err != nil {
 		return nil, err
 	}
 	content, err := sentContent(filename, http.MaxBytesReader(nil, part, FileLimit))
 	if err != nil || content == nil {
 		return nil, err
 	}
-	if f.fields[field] {
-		return nil, validation.Fault(field, "Input should be a single file", filename)
+	if f.received {
+		return nil, validation.Fault(f.field, "Input should be a single file", filename)
 	}
-	f.fields[field] = true
-	return &FormFile{Field: field, Filename: filename, ContentType: part.Header.Get("Content-Type"), Reader: content}, nil
+	f.received = true
+	return &FormFile{Field: f.field, Filename: filename, ContentType: part.Header.Get("Content-Type"), Reader: content}, nil
 }
 
 func checkFilename(field, filename string) error {
@@ -171,24 +172,24 @@ func (f *Form[T]) hold(part *multipart.Part) error {
 		return MalformedForm(err)
 	}
 	file.Reader = content
-	f.held, f.spools = append(f.held, *file), append(f.spools, content)
+	f.held, f.spool = file, content
 	return nil
 }
 
-// close closes the files that are held. Their contents were only read, so that an error loses nothing.
+// close closes a file that is held. Its content was only read, so that an error loses nothing.
 func (f *Form[T]) close() {
-	for _, content := range f.spools {
-		_ = content.Close()
+	if f.spool != nil {
+		_ = f.spool.Close()
 	}
 }
 
-// WithForm makes an operation of a handler that takes a form: a part with JSON for T, and files in the given fields.
-func WithForm[I, T, O any](part string, files []string, handler func(context.Context, *I, *Form[T]) (*O, error)) Binder {
+// WithForm makes an operation of a handler that takes a form: a part with JSON for T, and a file in a field.
+func WithForm[I, T, O any](part, file string, handler func(context.Context, *I, *Form[T]) (*O, error)) Binder {
 	return func(s *Server, route Route) error {
 		schema := s.registry.Schema(reflect.TypeFor[T](), true, route.OperationID)
-		return register(s, route, s.formBody(route, part, files, schema), func(ctx context.Context, in *I) (*O, error) {
+		return register(s, route, s.formBody(route, part, file, schema), func(ctx context.Context, in *I) (*O, error) {
 			found := RequestOf(ctx).findings
-			f, err := newForm[T](RequestOf(ctx), part, files)
+			f, err := newForm[T](RequestOf(ctx), part, file)
 			if err != nil {
 				return nil, err
 			}
@@ -205,13 +206,11 @@ func WithForm[I, T, O any](part string, files []string, handler func(context.Con
 }
 
 // formBody describes a form by a component that is named after its operation (docs/semantics.md 1.6).
-func (s *Server) formBody(route Route, part string, files []string, schema *huma.Schema) *huma.RequestBody {
-	whole := &huma.Schema{Type: huma.TypeObject, Required: []string{part}, Properties: map[string]*huma.Schema{part: schema}}
-	for _, field := range files {
-		whole.Properties[field] = &huma.Schema{Type: huma.TypeString, Format: "binary"}
-	}
+func (s *Server) formBody(route Route, part, file string, schema *huma.Schema) *huma.RequestBody {
 	component := "Body_" + route.OperationID
-	s.registry.Map()[component] = whole
+	s.registry.Map()[component] = &huma.Schema{Type: huma.TypeObject, Required: []string{part}, Properties: map[string]*huma.Schema{
+		part: schema, file: {Type: huma.TypeString, Format: "binary"},
+	}}
 	return &huma.RequestBody{
 		Required: true,
 		Content: map[string]*huma.MediaType{"multipart/form-data": {
@@ -222,18 +221,15 @@ func (s *Server) formBody(route Route, part string, files []string, schema *huma
 }
 
 // newForm makes the form of a request. One of another content type has no parts.
-func newForm[T any](r *Request, name string, files []string) (*Form[T], error) {
+func newForm[T any](r *Request, name, field string) (*Form[T], error) {
 	if err := checkEncoding(r.header); err != nil {
 		return nil, err
 	}
-	limit := jsonLimit + int64(len(files))*FileLimit + formOverhead
+	const limit = jsonLimit + FileLimit + formOverhead
 	if r.Body != nil && int64(r.Body.Length) > limit {
 		return nil, &http.MaxBytesError{Limit: limit}
 	}
-	f := &Form[T]{memory: r.Memory, contentType: r.header("Content-Type"), name: name, fields: map[string]bool{}}
-	for _, field := range files {
-		f.fields[field] = false
-	}
+	f := &Form[T]{memory: r.Memory, contentType: r.header("Content-Type"), name: name, field: field}
 	kind, parameters, err := mime.ParseMediaType(f.contentType)
 	if err == nil && kind == "multipart/form-data" && parameters["boundary"] != "" {
 		// The whole body is bounded, as skipped parts have no limit of their own.
@@ -248,7 +244,7 @@ type truncated struct{}
 
 func (truncated) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// readData reads the form up to the end of its JSON part, and holds the files before it.
+// readData reads the form up to the end of its JSON part, and holds a file before it.
 func (f *Form[T]) readData(v *validation.Validator, schema *huma.Schema, found validation.Findings) error {
 	if f.parts == nil {
 		found.Add(f.name, validation.MissingText, nil)
@@ -303,30 +299,25 @@ func (f *Form[T]) decode(part io.Reader, v *validation.Validator, schema *huma.S
 // documentMultiple bounds the memory for parsing a document, in bytes for each byte of it.
 const documentMultiple = 32
 
-// ReadFiles calls take with the content of each YAML or JSON file of a form, of at most limit bytes, after reserving
-// the memory to parse it. A larger file is read to its end, as one that exceeds FileLimit has another error.
-func ReadFiles(ctx context.Context, files func(func(FormFile) error) error, limit int, take func([]byte) error) error {
-	return files(func(file FormFile) error {
-		content, err := readFile(ctx, file, limit)
+// ReadFile calls take with the content of the YAML or JSON file of a form, of at most limit bytes, after reserving the
+// memory to parse it. A larger file is read to its end, as one that exceeds FileLimit has another error.
+func ReadFile(ctx context.Context, file func(func(FormFile) error) error, limit int, take func([]byte) error) error {
+	m := RequestOf(ctx).Memory
+	return file(func(sent FormFile) error {
+		content, err := m.ReadAll(sent, limit+1)
+		if err == nil && len(content) > limit {
+			if _, err = io.Copy(io.Discard, sent); err == nil {
+				return tooLarge(sent.Field, int64(limit))
+			}
+		}
 		if err != nil {
+			return MalformedForm(err)
+		}
+		if err := m.Take(documentMultiple * int64(len(content))); err != nil {
 			return err
 		}
 		return take(content)
 	})
-}
-
-func readFile(ctx context.Context, file FormFile, limit int) ([]byte, error) {
-	m := RequestOf(ctx).Memory
-	content, err := m.ReadAll(file, limit+1)
-	if err == nil && len(content) > limit {
-		if _, err = io.Copy(io.Discard, file); err == nil {
-			return nil, tooLarge(file.Field, int64(limit))
-		}
-	}
-	if err != nil {
-		return nil, MalformedForm(err)
-	}
-	return content, m.Take(documentMultiple * int64(len(content)))
 }
 
 // MalformedForm turns an error of reading a form into the answer.

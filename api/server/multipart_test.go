@@ -19,9 +19,9 @@ import (
 
 func startForm(t *testing.T) *testServer {
 	return start(t, []Route{{Method: "POST", Path: "/forms/{org}", OperationID: "post_form", Tag: "T", Summary: "S", Rule: access.Rule{MinRole: evidence.Member},
-		Serve: WithForm("data_json", []string{"attachment_file"}, func(_ context.Context, _ *orgInput, f *Form[Thing]) (*textOutput, error) {
+		Serve: WithForm("data_json", "attachment_file", func(_ context.Context, _ *orgInput, f *Form[Thing]) (*textOutput, error) {
 			summary := f.Data.Name
-			err := f.Files(func(file FormFile) error {
+			err := f.File(func(file FormFile) error {
 				n, err := io.Copy(io.Discard, file)
 				summary += fmt.Sprintf(" %s %s %d", file.Field, file.Filename, n)
 				if err != nil {

@@ -9,6 +9,7 @@ import (
 	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/api/validation"
+	"attestry/evidence"
 	"attestry/evidence/snapshot"
 	"attestry/evidence/timeline"
 )
@@ -159,12 +160,12 @@ func (h *handlers) auditRows(ctx context.Context, log *eventLog, filter auditFil
 
 func auditRow(event *GetEnvironmentEventResponse) []string {
 	flows := resource.Map(event.Flows, func(flow *EventFlow) string { return flow.FlowName })
-	artifact := resource.ZeroIfNil(event.Links.Artifact.Value)
+	artifact := evidence.ZeroIfNil(event.Links.Artifact.Value)
 	return []string{
 		event.EnvironmentName, strconv.FormatInt(event.SnapshotIndex, 10), event.ArtifactName, event.SHA256, event.Description,
-		strconv.FormatFloat(event.ReportedAt, 'f', -1, 64), resource.ZeroIfNil(resource.ISOTime(event.ReportedAt)),
+		strconv.FormatFloat(event.ReportedAt, 'f', -1, 64), evidence.ZeroIfNil(resource.ISOTime(event.ReportedAt)),
 		event.Pipeline, strings.Join(flows, ","), verdictText(event.ArtifactCompliance), verdictText(&event.SnapshotCompliance),
-		event.Type, resource.ZeroIfNil(event.CodeDiff), artifact.Self, artifact.HTML, event.Links.Snapshot.Self, event.Links.Snapshot.HTML,
+		event.Type, evidence.ZeroIfNil(event.CodeDiff), artifact.Self, artifact.HTML, event.Links.Snapshot.Self, event.Links.Snapshot.HTML,
 	}
 }
 

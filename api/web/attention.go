@@ -10,8 +10,8 @@ import (
 	"attestry/api/deployments"
 	"attestry/api/jsonstream"
 	"attestry/api/organizations"
-	"attestry/api/resource"
 	"attestry/api/web/request"
+	"attestry/evidence"
 )
 
 const (
@@ -66,7 +66,7 @@ func (a *attention) load(p *page, now float64) error {
 		}
 	}
 	a.Trails = newest.Trails
-	a.Actions = slices.DeleteFunc(a.Actions, func(one organizations.ActionResponse) bool { return !resource.ZeroIfNil(one.IsFailing) })
+	a.Actions = slices.DeleteFunc(a.Actions, func(one organizations.ActionResponse) bool { return !evidence.ZeroIfNil(one.IsFailing) })
 	a.Keys = slices.DeleteFunc(a.Keys, func(one organizations.ApiKeyListItemResponse) bool { return !expiresSoon(one.ExpiresAt, now) })
 	a.Accounts = slices.DeleteFunc(a.Accounts, func(one organizations.ServiceAccount) bool { return !expiresSoon(one.KeyExpiresAt, now) })
 	a.Accounts, _ = first(a.Accounts, maxFailed)

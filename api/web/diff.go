@@ -5,10 +5,10 @@ import (
 	"strconv"
 	"strings"
 
-	"attestry/api/resource"
 	"attestry/api/snapshots"
 	"attestry/api/web/request"
 	"attestry/api/web/view"
+	"attestry/evidence"
 )
 
 // difference is an artifact whose instances differ between two snapshots. Change is the difference in words.
@@ -81,13 +81,13 @@ func (d *diffPage) load(p *page) error {
 	}
 	d.Unchanged = len(answer.NotChanged.Artifacts)
 	d.add(answer.Snappish1, func(one *snapshots.ArtifactInfo) string {
-		return "runs no more, was " + view.Plural(resource.ZeroIfNil(one.InstanceCount), "instance")
+		return "runs no more, was " + view.Plural(evidence.ZeroIfNil(one.InstanceCount), "instance")
 	})
 	d.add(answer.Snappish2, func(one *snapshots.ArtifactInfo) string {
-		return "new, " + view.Plural(resource.ZeroIfNil(one.InstanceCount), "instance")
+		return "new, " + view.Plural(evidence.ZeroIfNil(one.InstanceCount), "instance")
 	})
 	d.add(answer.Changed, func(one *snapshots.ArtifactInfo) string {
-		return "from " + strconv.Itoa(resource.ZeroIfNil(one.S1InstanceCount)) + " to " + view.Plural(resource.ZeroIfNil(one.S2InstanceCount), "instance")
+		return "from " + strconv.Itoa(evidence.ZeroIfNil(one.S1InstanceCount)) + " to " + view.Plural(evidence.ZeroIfNil(one.S2InstanceCount), "instance")
 	})
 	d.Total = len(d.Differences)
 	d.Differences, d.Pager = request.Cut(p.Request, d.Differences)

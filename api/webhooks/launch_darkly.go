@@ -81,7 +81,7 @@ func (h *handlers) beginFlag(ctx context.Context, hook *identity.Hook, flowName,
 	if err != nil {
 		return err
 	}
-	_, err = h.Recorder.Begin(ctx, scope, flow, evidence.TrailChange{Description: new(evidence.Text(body.Description)), UserData: body.raw}, nil)
+	_, err = h.Recorder.Begin(ctx, scope, flow, evidence.TrailChange{Description: new(evidence.ZeroIfNil(body.Description)), UserData: body.raw}, nil)
 	return err
 }
 
@@ -91,7 +91,7 @@ func (in *LaunchDarklyWebhookInput) target() (flows []string, trail string, err 
 		return nil, "", nil
 	}
 	var key string
-	for _, changed := range resource.ZeroIfNil(in.Target.Value).Resources {
+	for _, changed := range evidence.ZeroIfNil(in.Target.Value).Resources {
 		parts := resourceParts(changed)
 		if environment := nameFrom(parts["env"]); environment != "" && parts["flag"] != "" {
 			flows = append(flows, flagFlowPrefix+environment)

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"strings"
 
-	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/api/validation"
 	"attestry/app/recording"
@@ -100,7 +99,7 @@ var wholeSHA = regexp.MustCompile(`^[a-f0-9]{40}$`)
 
 // commit returns the analysed commit, nil if the revision is not a SHA-1 of Git.
 func (in *SonarWebhookInput) commit() *evidence.GitCommit {
-	revision := strings.ToLower(resource.ZeroIfNil(in.Revision))
+	revision := strings.ToLower(evidence.ZeroIfNil(in.Revision))
 	if !wholeSHA.MatchString(revision) {
 		return nil
 	}
@@ -121,7 +120,7 @@ type sonarTarget struct {
 func (in *SonarWebhookInput) target(hook *identity.Hook) (sonarTarget, error) {
 	target := sonarTarget{
 		flow:        cmp.Or(in.Properties[flowProperty], nameFrom(hook.FlowPrefix+in.Project.Key+hook.FlowSuffix)),
-		trail:       cmp.Or(in.Properties[trailProperty], nameFrom(resource.ZeroIfNil(in.Revision))),
+		trail:       cmp.Or(in.Properties[trailProperty], nameFrom(evidence.ZeroIfNil(in.Revision))),
 		attestation: cmp.Or(in.Properties[attestationProperty], sonarName),
 		fingerprint: in.Properties[fingerprintProperty],
 	}

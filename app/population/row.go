@@ -90,7 +90,7 @@ func newRow(d *snapshot.Deployment) Row {
 		row.Trail, row.TrailKey, row.Commit = origin.Trail, origin.TrailKey(), origin.CommitSHA
 		row.Unapproved = append(row.Unapproved, origin.Unapproved...)
 		if origin.Commit != nil {
-			row.Author = evidence.Text(origin.Commit.Author)
+			row.Author = evidence.ZeroIfNil(origin.Commit.Author)
 		}
 	}
 	if d.Start == nil {

@@ -48,7 +48,7 @@ func (r *Recorder) patch(ctx context.Context, scope Scope, seen storage.Versione
 	}
 	author := seen.Value.Author()
 	if change.Commit != nil {
-		author = evidence.Text(change.Commit.Author)
+		author = evidence.ZeroIfNil(change.Commit.Author)
 	}
 	reevaluate := wanted != seen.Value.Template || author != seen.Value.Author() && stored.Template.FourEyes()
 	summaries := map[string]evidence.SlotSummary{}

@@ -39,7 +39,7 @@ func Approved(a *evidence.Attestation, commit string) (approvers int, lack strin
 func MergeCommits(a *evidence.Attestation) (commits []string) {
 	found, _ := pullRequestsOf(a) // none if they cannot be read
 	for i := range found {
-		commits = append(commits, evidence.Text(found[i].MergeCommit))
+		commits = append(commits, evidence.ZeroIfNil(found[i].MergeCommit))
 	}
 	return commits
 }
@@ -68,13 +68,13 @@ func addressOf(commit *evidence.GitCommit) string {
 	if commit.Verified == nil || !*commit.Verified {
 		return ""
 	}
-	_, address, _ := strings.Cut(evidence.Text(commit.Author), " <")
+	_, address, _ := strings.Cut(evidence.ZeroIfNil(commit.Author), " <")
 	return strings.TrimSuffix(address, ">")
 }
 
 // authorOf is the author of a commit, "" if unknown. Without a username, the address must be a known account.
 func (r *reviewed) authorOf(commit *evidence.GitCommit) string {
-	if username := evidence.Text(commit.AuthorUsername); username != "" {
+	if username := evidence.ZeroIfNil(commit.AuthorUsername); username != "" {
 		return r.people.Person(username)
 	}
 	return r.people[strings.ToLower(addressOf(commit))]
@@ -84,7 +84,7 @@ func (r *reviewed) authorOf(commit *evidence.GitCommit) string {
 func (r *reviewed) names() []string {
 	names := []string{r.Author}
 	for i := range r.Commits {
-		names = append(names, evidence.Text(r.Commits[i].AuthorUsername), addressOf(&r.Commits[i]))
+		names = append(names, evidence.ZeroIfNil(r.Commits[i].AuthorUsername), addressOf(&r.Commits[i]))
 	}
 	for _, raw := range r.Approvers {
 		var one PullRequestApprover
@@ -122,7 +122,7 @@ func (r *reviewed) authors(commit string) (authors []string, last float64, fault
 			return nil, 0, fmt.Sprintf("it is not known when commit %s was made", one.SHA1)
 		}
 		last = max(last, *one.Timestamp)
-		if evidence.Text(one.Author) == webFlow {
+		if evidence.ZeroIfNil(one.Author) == webFlow {
 			continue
 		}
 		author := r.authorOf(&one)

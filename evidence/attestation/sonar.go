@@ -92,7 +92,7 @@ func summarizeSonar(results SonarResults) []string {
 	var failing []string
 	for _, of := range gate.Conditions {
 		if !IsSonarOK(of.Status) {
-			failing = append(failing, fmt.Sprintf("%s is %s (%s %s)", of.Metric, evidence.Text(of.Value), of.Operator, of.ErrorThreshold))
+			failing = append(failing, fmt.Sprintf("%s is %s (%s %s)", of.Metric, evidence.ZeroIfNil(of.Value), of.Operator, of.ErrorThreshold))
 		}
 	}
 	if len(failing) > 0 {

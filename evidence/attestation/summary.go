@@ -24,7 +24,7 @@ func Finding(a *evidence.Attestation, failed string) string {
 	case a.Compliant:
 		return ""
 	case failed == "":
-		failed = cmp.Or(strings.Join(summarize(a.Type, a.Payload), "; "), evidence.Text(a.Description))
+		failed = cmp.Or(strings.Join(summarize(a.Type, a.Payload), "; "), evidence.ZeroIfNil(a.Description))
 	}
 	return oneLine(failed)
 }

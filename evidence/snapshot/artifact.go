@@ -184,13 +184,13 @@ func (c *Context) members() []string {
 	}
 	var members []string
 	if e := c.ECS; e != nil {
-		members = append(members, e.TaskARN, evidence.Text(e.ClusterName), evidence.Text(e.ServiceName))
+		members = append(members, e.TaskARN, evidence.ZeroIfNil(e.ClusterName), evidence.ZeroIfNil(e.ServiceName))
 	}
 	if a := c.Azure; a != nil {
 		members = append(members, a.AppName, a.AppKind, a.DigestsSource)
 	}
 	if r := c.CloudRun; r != nil {
-		members = append(members, r.Kind, evidence.Text(r.ServiceName), evidence.Text(r.RevisionName), evidence.Text(r.JobName))
+		members = append(members, r.Kind, evidence.ZeroIfNil(r.ServiceName), evidence.ZeroIfNil(r.RevisionName), evidence.ZeroIfNil(r.JobName))
 	}
 	return members
 }

@@ -91,7 +91,7 @@ func limitOrigins(origins []Origin) []Origin {
 func OriginSize(o *evidence.Origin) int {
 	size := originOverhead + textSize(o.Flow, o.Trail, o.Slot, o.Record, o.Parent, o.Repo, o.CommitSHA, o.CommitURL)
 	if c := o.Commit; c != nil {
-		size += textSize(c.SHA1, evidence.Text(c.Message), evidence.Text(c.Author), evidence.Text(c.Branch), evidence.Text(c.URL))
+		size += textSize(c.SHA1, evidence.ZeroIfNil(c.Message), evidence.ZeroIfNil(c.Author), evidence.ZeroIfNil(c.Branch), evidence.ZeroIfNil(c.URL))
 	}
 	return size
 }

@@ -52,7 +52,7 @@ func (c *Causes) add(artifact *Artifact) {
 
 // addTo counts an artifact for the cause of a sentence. It reports false if there are maxCauses others.
 func (c *Causes) addTo(sentence *resource.Explanation, artifact *Artifact) bool {
-	text, policy := causeOf(sentence), evidence.Text(sentence.PolicyName)
+	text, policy := causeOf(sentence), evidence.ZeroIfNil(sentence.PolicyName)
 	at := slices.IndexFunc(c.List, func(one *Cause) bool { return one.Text == text && one.Policy == policy })
 	if at < 0 {
 		if len(c.List) == maxCauses {
@@ -67,7 +67,7 @@ func (c *Causes) addTo(sentence *resource.Explanation, artifact *Artifact) bool 
 	}
 	one.last = artifact
 	if one.Count++; len(one.Artifacts) < maxOfCause {
-		one.Artifacts = append(one.Artifacts, CausedArtifact{artifact.Name, artifact.Fingerprint, artifact.Link, sentence.Finding, evidence.Text(sentence.Remedy)})
+		one.Artifacts = append(one.Artifacts, CausedArtifact{artifact.Name, artifact.Fingerprint, artifact.Link, sentence.Finding, evidence.ZeroIfNil(sentence.Remedy)})
 	}
 	return true
 }
@@ -77,7 +77,7 @@ func causeOf(s *resource.Explanation) string {
 	if s.Cause == "missing_provenance" || s.Cause == "no_provenance" {
 		return "No flow knows the artifact, so that nothing is known of it."
 	}
-	text := strings.TrimPrefix(s.Text, fmt.Sprintf("In trail '%s' of flow '%s' ", evidence.Text(s.TrailName), evidence.Text(s.FlowName)))
+	text := strings.TrimPrefix(s.Text, fmt.Sprintf("In trail '%s' of flow '%s' ", evidence.ZeroIfNil(s.TrailName), evidence.ZeroIfNil(s.FlowName)))
 	if before, ok := strings.CutSuffix(text, ": "+strings.TrimRight(s.Finding, ".")+"."); ok && s.Finding != "" {
 		text = before + "."
 	}

@@ -45,7 +45,7 @@ func functions(clock evidence.Clock) template.FuncMap {
 		"tags":       First[string],
 		"excerpt":    Excerpt,
 		"isCut":      func(text string) bool { return Cut(text, maxText) != text },
-		"known":      evidence.Text,
+		"known":      evidence.ZeroIfNil[string],
 		"userText":   userText,
 		"excess":     func(number, limit int) int { return max(0, number-limit) },
 		"duration":   duration,

@@ -48,8 +48,8 @@ func NewAttestation(a *evidence.Attestation, path string, lost bool) Attestation
 	for _, name := range []*string{&reduced.Name, &reduced.Type, &reduced.ReportedBy, &reduced.ArtifactName, &reduced.Control} {
 		*name = shorten(*name, maxName)
 	}
-	reduced.Description = new(shorten(evidence.Text(a.Description), maxDescription))
-	reduced.OriginURL = new(shorten(evidence.Text(a.OriginURL), maxName))
+	reduced.Description = new(shorten(evidence.ZeroIfNil(a.Description), maxDescription))
+	reduced.OriginURL = new(shorten(evidence.ZeroIfNil(a.OriginURL), maxName))
 	for _, target := range a.Targets[:min(len(a.Targets), maxTargets)] {
 		reduced.Targets = append(reduced.Targets, shorten(target, maxName))
 	}

@@ -51,7 +51,7 @@ func (r *report) result(a *Attestation) cell {
 }
 
 func (r *report) details(a *Attestation) cell {
-	cell := cell{{text: evidence.Text(a.Description), style: body}}
+	cell := cell{{text: evidence.ZeroIfNil(a.Description), style: body}}
 	for _, line := range a.Summary {
 		cell = append(cell, paragraph{text: line, style: body})
 	}
@@ -64,7 +64,7 @@ func (r *report) details(a *Attestation) cell {
 	if a.Fingerprint != "" {
 		cell = append(cell, smallText("Artifact"), paragraph{text: a.Fingerprint, style: digits})
 	}
-	cell = append(cell, smallText(labelled("Origin", evidence.Text(a.OriginURL))))
+	cell = append(cell, smallText(labelled("Origin", evidence.ZeroIfNil(a.OriginURL))))
 	cell = append(cell, fileDetails(a)...)
 	return append(cell, smallText("Id "+a.ID))
 }

@@ -27,24 +27,24 @@ func (r *report) changes() {
 
 func commitFacts(commit *evidence.GitCommit) []row {
 	rows := []row{fact("Commit of the trail", paragraph{text: shorten(commit.SHA1, maxName), style: longDigits})}
-	rows = textFact(rows, "Message", shorten(evidence.Text(commit.Message), maxReason))
-	author := evidence.Text(commit.Author)
-	if user := evidence.Text(commit.AuthorUsername); user != "" {
+	rows = textFact(rows, "Message", shorten(evidence.ZeroIfNil(commit.Message), maxReason))
+	author := evidence.ZeroIfNil(commit.Author)
+	if user := evidence.ZeroIfNil(commit.AuthorUsername); user != "" {
 		author = strings.TrimSpace(author + " (" + user + ")")
 	}
 	rows = textFact(rows, "Author", shorten(author, maxName))
-	rows = textFact(rows, "Branch", shorten(evidence.Text(commit.Branch), maxName))
+	rows = textFact(rows, "Branch", shorten(evidence.ZeroIfNil(commit.Branch), maxName))
 	if commit.Timestamp != nil {
 		rows = textFact(rows, "Time", moment(*commit.Timestamp))
 	}
-	rows = textFact(rows, "URL", shorten(evidence.Text(commit.URL), maxName))
+	rows = textFact(rows, "URL", shorten(evidence.ZeroIfNil(commit.URL), maxName))
 	rows = textFact(rows, "Signature", signature(commit))
 	return textFact(rows, "Parents", shorten(some(commit.Parents, maxTargets), maxName))
 }
 
 // signature describes the commit's signature, as the client reported it.
 func signature(commit *evidence.GitCommit) string {
-	state := shorten(evidence.Text(commit.SignatureState), maxName)
+	state := shorten(evidence.ZeroIfNil(commit.SignatureState), maxName)
 	switch {
 	case commit.Verified == nil:
 		return state
@@ -88,8 +88,8 @@ func commitMessage(commit *evidence.GitCommit) cell {
 		return cell{{text: "–", style: body}}
 	}
 	return cell{
-		{text: orDash(shorten(evidence.Text(commit.Message), maxSummaryLine)), style: body},
-		smallText(labelled("by", shorten(evidence.Text(commit.Author), maxName))),
+		{text: orDash(shorten(evidence.ZeroIfNil(commit.Message), maxSummaryLine)), style: body},
+		smallText(labelled("by", shorten(evidence.ZeroIfNil(commit.Author), maxName))),
 	}
 }
 

@@ -54,12 +54,12 @@ func controlTitle(identifier string, control *audit.ControlDocument) []paragraph
 	}
 	return []paragraph{
 		{text: "Control " + identifier + labelled(":", control.Name), style: strong},
-		smallText(state), smallText(shorten(evidence.Text(control.Description), maxDescription)),
+		smallText(state), smallText(shorten(evidence.ZeroIfNil(control.Description), maxDescription)),
 	}
 }
 
 func (r *report) decisionDetails(a *Attestation) cell {
-	cell := cell{{text: evidence.Text(a.Description), style: body}}
+	cell := cell{{text: evidence.ZeroIfNil(a.Description), style: body}}
 	if a.Override != nil {
 		cell = append(cell, paragraph{text: "Overrides " + r.replaced(a.Override.Original) + ": " + a.Override.Reason, style: body})
 	}
