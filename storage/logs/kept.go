@@ -144,9 +144,24 @@ func (l *Logs) RecordRestore(ctx context.Context, why string) (map[string]string
 // ErrConsistent reports that a log needs no other one to continue it.
 var ErrConsistent = errors.New("the database has all entries of the last checkpoint that was published")
 
+// continueAttempts is how often Continue tries, as cosignatures are recorded meanwhile.
+const continueAttempts = 10
+
 // Continue begins a new log for an organization whose log must not be continued, with the entries of the database and
 // another origin. Its next entry cites the last checkpoint of the old log in the object store.
-func (l *Logs) Continue(ctx context.Context, org string) (Log, error) {
+func (l *Logs) Continue(ctx context.Context, org string) (next Log, err error) {
+	for try := range continueAttempts {
+		if next, err = l.tryContinue(ctx, org); !errors.Is(err, storage.ErrMoved) {
+			return next, err
+		}
+		if err := storage.BackOff(ctx, try); err != nil {
+			return Log{}, err
+		}
+	}
+	return Log{}, err
+}
+
+func (l *Logs) tryContinue(ctx context.Context, org string) (Log, error) {
 	old, err := l.Collection.GetVersioned(ctx, org)
 	if err != nil {
 		return Log{}, err

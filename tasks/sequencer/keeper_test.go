@@ -381,6 +381,25 @@ func continueLog(t *testing.T, repository *logs.Logs) {
 	must(t, err)
 }
 
+func TestALogIsContinuedWhileAWitnessCosignsIt(t *testing.T) {
+	f, backup, last := published(t)
+	f.docs = backup
+	f.add("acme", 1)
+	halted := f.sequenceAndKeep()
+	cosigned := false
+	f.docs = &storagetest.Interceptor{Documents: f.docs, Around: func(command storagetest.Command, run func() error) error {
+		if len(command.Writes) > 0 && !cosigned {
+			cosigned = true
+			must(t, halted.RecordCosignature(t.Context(), "acme", 1, "witness", logs.Witness{Size: 1}, "", []string{"witness"}))
+		}
+		return run()
+	}}
+	continueLog(t, logs.New(f.docs, f.objs))
+	if log := f.log(); !cosigned || log.Generation != 1 || log.Continues != last {
+		t.Errorf("a cosignature was recorded: %t; the log is %+v", cosigned, log)
+	}
+}
+
 func TestALogIsContinuedTwiceFromTheSameBackup(t *testing.T) {
 	f, backup, _ := published(t)
 	f.docs = backup
