@@ -97,7 +97,7 @@ func (e *Environment) Join(member string) (bool, error) {
 
 // FollowMembers replaces members of a logical environment by their successors, by id, and removes duplicates.
 func (e *Environment) FollowMembers(successors map[string]string) {
-	e.Included = AppendNew(nil, Map(e.Included, func(id string) string { return cmp.Or(successors[id], id) })...)
+	e.Included = Distinct(Map(e.Included, func(id string) string { return cmp.Or(successors[id], id) }))
 }
 
 // UnitedState is the state of a logical environment by those of its members: false if one is false, else unknown if one
@@ -123,7 +123,7 @@ const MaxPolicies = 100
 
 // AttachPolicies attaches policies by name, and reports whether one is new. More than MaxPolicies are Invalid.
 func (e *Environment) AttachPolicies(names []string) (changed bool, err error) {
-	policies := AppendNew(slices.Clone(e.Policies), names...)
+	policies := Distinct(slices.Concat(e.Policies, names))
 	if len(policies) > MaxPolicies {
 		return false, Errorf(Invalid, "Environment '%s' can have at most %d policies", e.Name, MaxPolicies)
 	}

@@ -11,16 +11,6 @@ func Map[E, T any](elements []E, convert func(E) T) []T {
 	return converted
 }
 
-// AppendNew appends the elements that the list does not have yet, each once.
-func AppendNew[E comparable](list []E, more ...E) []E {
-	for _, one := range more {
-		if !slices.Contains(list, one) {
-			list = append(list, one)
-		}
-	}
-	return list
-}
-
 // First returns the first element that fits, or false.
 func First[E any](elements []E, fits func(E) bool) (first E, ok bool) {
 	for _, element := range elements {

@@ -47,10 +47,7 @@ type chatText struct {
 func markdown(text string) chatText { return chatText{Type: "mrkdwn", Text: text, Verbatim: true} }
 
 func (s *Sender) callChat(ctx context.Context, target *notification.Target, delivery *notification.Delivery) outcome {
-	body, err := json.Marshal(chatMessageOf(&delivery.Notice))
-	if err != nil {
-		return outcome{reason: "The message could not be encoded.", err: err}
-	}
+	body, _ := json.Marshal(chatMessageOf(&delivery.Notice)) // texts
 	return s.post(ctx, target.Webhook, body, http.Header{})
 }
 

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"attestry/evidence"
 )
 
 // Workload is a pod, or a resource with a template of pods, that a cluster is asked to run.
@@ -19,8 +21,6 @@ type Workload struct {
 	Images []string
 	// labels has the labels and annotations of the object and of the template of its pods.
 	labels []map[string]string
-	// has is the set of Images.
-	has map[string]bool
 }
 
 type container struct {
@@ -58,7 +58,7 @@ var kinds = []string{"Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSe
 
 // ReadWorkload reads an object of Kubernetes. An object of another kind, or one that is being deleted, has no images.
 func ReadWorkload(kind string, content json.RawMessage) (*Workload, error) {
-	workload := &Workload{Kind: kind, has: map[string]bool{}}
+	workload := &Workload{Kind: kind}
 	if !slices.Contains(kinds, kind) || len(content) == 0 || string(content) == "null" {
 		return workload, nil
 	}
@@ -68,6 +68,7 @@ func ReadWorkload(kind string, content json.RawMessage) (*Workload, error) {
 	}
 	workload.Namespace, workload.Name = read.Metadata.Namespace, cmp.Or(read.Metadata.GenerateName, read.Metadata.Name)
 	workload.add(&read)
+	workload.Images = evidence.Distinct(workload.Images)
 	return workload, nil
 }
 
@@ -76,12 +77,12 @@ func (w *Workload) add(read *object) {
 	w.labels = append(w.labels, read.Metadata.Annotations, read.Metadata.Labels)
 	for _, containers := range [][]container{read.Spec.InitContainers, read.Spec.Containers, read.Spec.EphemeralContainers} {
 		for _, one := range containers {
-			w.addImage(one.Image)
+			w.Images = append(w.Images, one.Image)
 		}
 	}
 	for _, volume := range read.Spec.Volumes {
 		if volume.Image != nil {
-			w.addImage(volume.Image.Reference)
+			w.Images = append(w.Images, volume.Image.Reference)
 		}
 	}
 	for _, template := range []*object{read.Spec.JobTemplate, read.Spec.Template} {
@@ -91,26 +92,16 @@ func (w *Workload) add(read *object) {
 	}
 }
 
-func (w *Workload) addImage(reference string) {
-	if !w.has[reference] {
-		w.has[reference] = true
-		w.Images = append(w.Images, reference)
-	}
-}
-
 // NewWorkload makes a workload without a name and labels.
 func NewWorkload(kind, namespace string, annotations map[string]string, images ...string) *Workload {
-	workload := &Workload{Kind: kind, Namespace: namespace, labels: []map[string]string{annotations}, has: map[string]bool{}}
-	for _, image := range images {
-		workload.addImage(image)
-	}
-	return workload
+	return &Workload{Kind: kind, Namespace: namespace, labels: []map[string]string{annotations}, Images: evidence.Distinct(images)}
 }
 
 // Without removes the images that the workload runs already. They are not evaluated again, so that the workload can
 // still be changed and deleted.
 func (w *Workload) Without(running *Workload) {
-	w.Images = slices.DeleteFunc(w.Images, func(image string) bool { return running.has[image] })
+	runs := evidence.SetOf(running.Images, func(image *string) string { return *image })
+	w.Images = slices.DeleteFunc(w.Images, func(image string) bool { return runs[image] })
 }
 
 // Reason returns the value of an annotation or label of the workload or its pods, "" if there is none but blanks.

@@ -4,15 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 
 	"attestry/evidence"
 	"attestry/evidence/jsontext"
 )
-
-// dataField is the member of a request's body that has the payload.
-const dataField = "attestation_data"
 
 // ReadData returns the payload in an attestation_data member: an object, a list, or JSON in a string (docs/semantics.md
 // 8.2). Anything else, and a payload beyond MaxPayload, MaxDepth or the limits of numbers, is an Invalid error.
@@ -35,10 +31,7 @@ func ReadData(member json.RawMessage) (json.RawMessage, error) {
 	}
 	// decode accepts repeated keys, as earlier versions have stored such payloads.
 	if path, key, repeated := jsontext.Repeated(data); repeated {
-		shown, err := json.Marshal(key)
-		if err != nil {
-			return nil, fmt.Errorf("show a key: %w", err)
-		}
+		shown, _ := json.Marshal(key)
 		return nil, dataError(path, jsontext.RepeatedText, shown)
 	}
 	return data, nil
@@ -61,7 +54,7 @@ func decode(data json.RawMessage) (any, error) {
 		return nil, dataError(path, "Input should be a valid string, unable to parse raw data as a unicode string", data)
 	}
 	if at, err := checkNumbers(value); err != nil {
-		return nil, evidence.FieldError(dataField+cut(at), "Input should hold numbers of moderate size only: %v", err)
+		return nil, evidence.FieldError(DataMember+cut(at), "Input should hold numbers of moderate size only: %v", err)
 	}
 	return value, nil
 }
@@ -85,7 +78,7 @@ func decodeJSON(data []byte) (any, error) {
 
 // dataError is a finding at a path within the payload.
 func dataError(path, text string, raw json.RawMessage) *evidence.Error {
-	at := dataField
+	at := DataMember
 	if path != "" && path[0] != '[' {
 		at += "."
 	}

@@ -53,7 +53,7 @@ func CompileSchema(source json.RawMessage) (*Schema, error) {
 		return nil, fmt.Errorf("compile the schema: %w", err)
 	}
 	if err := checkLoops(schema.root); err != nil {
-		return nil, evidence.ValidationError(map[string]string{dataField: notApplicable})
+		return nil, evidence.ValidationError(map[string]string{DataMember: notApplicable})
 	}
 	// The library checks the format of a part before its subschemas, so a format can count the applications of the part.
 	// Work that precedes the format, such as comparing with an enum, is counted by the enclosing part.
@@ -173,7 +173,7 @@ func validate(schema *Schema, payload any) (err error) {
 		case ErrTooMuchWork:
 			err = ErrTooMuchWork
 		default:
-			err = evidence.ValidationError(map[string]string{dataField: notApplicable})
+			err = evidence.ValidationError(map[string]string{DataMember: notApplicable})
 		}
 	}()
 	var invalid *jsonschema.ValidationError
@@ -186,7 +186,7 @@ func validate(schema *Schema, payload any) (err error) {
 	}
 	found := map[string]string{}
 	for at, text := range violations(invalid, payload) {
-		found[dataField+at] = text
+		found[DataMember+at] = text
 	}
 	return evidence.ValidationError(found)
 }

@@ -44,7 +44,7 @@ var Types = []Type{
 	{Name: DecisionName, Recorded: evidence.TypeDecision, AnswerVersion: 1, Member: DataMember, NewRuleInput: inputOf[Decision]},
 }
 
-// DataMember is the member of the payload that a custom or system type evaluates.
+// DataMember is the member of a request, and of the payload, that a custom or system type evaluates.
 const DataMember = "attestation_data"
 
 // inputOf makes a RuleInput of a type whose pointer implements it.

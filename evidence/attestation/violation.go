@@ -118,10 +118,7 @@ func shownAt(value any, steps []string) string {
 	case []any:
 		return shown(json.RawMessage("[…]"))
 	default:
-		encoded, err := json.Marshal(value)
-		if err != nil {
-			return ""
-		}
+		encoded, _ := json.Marshal(value) // it was decoded from JSON
 		return shown(encoded)
 	}
 }
@@ -178,10 +175,7 @@ func describeValue(value any) string {
 	if text, ok := value.(string); ok {
 		return "'" + text + "'"
 	}
-	encoded, err := json.Marshal(value)
-	if err != nil {
-		return "the schema's value"
-	}
+	encoded, _ := json.Marshal(value) // it was decoded from JSON
 	return string(encoded)
 }
 

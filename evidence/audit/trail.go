@@ -56,10 +56,11 @@ func (t *Trail) Evaluate() *Evaluation {
 	names := map[string][]string{}
 	for i := range t.records {
 		record := &t.records[i]
-		names[record.Fingerprint] = evidence.AppendNew(names[record.Fingerprint], record.Name)
+		names[record.Fingerprint] = append(names[record.Fingerprint], record.Name)
 	}
-	for _, all := range names {
+	for fingerprint, all := range names {
 		slices.Sort(all)
+		names[fingerprint] = slices.Compact(all)
 	}
 	slots := t.slots(names)
 	trail := t.trail

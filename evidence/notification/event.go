@@ -147,6 +147,3 @@ func trailTriggers(event *evidence.TrailEvent) []Trigger {
 
 // Fires reports whether an action may fire on it.
 func (e *Event) Fires() bool { return len(e.Triggers) > 0 }
-
-// Address sets Actions to those of the organization that fire on the event.
-func (e *Event) Address(all *Actions) { e.Actions = all.FiringOn(e) }

@@ -2,8 +2,6 @@
 package policy
 
 import (
-	"slices"
-
 	"attestry/evidence"
 	"attestry/evidence/expression"
 	"attestry/evidence/independent"
@@ -51,8 +49,8 @@ func (r *AttestationRule) Accepts(entry evidence.Entry) bool {
 
 // Controls lists the distinct controls of the policy, in the order of its rules.
 func (p *Policy) Controls() []string {
-	controls := evidence.AppendNew(nil, evidence.Map(p.Attestations, func(rule AttestationRule) string { return rule.ForControl })...)
-	return slices.DeleteFunc(controls, func(control string) bool { return control == "" })
+	controls := evidence.Map(p.Attestations, func(rule AttestationRule) string { return rule.ForControl })
+	return evidence.WithoutEmpty(evidence.Distinct(controls))
 }
 
 // RuleKind is the kind of a rule, as the API writes it.

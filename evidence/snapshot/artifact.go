@@ -2,7 +2,6 @@ package snapshot
 
 import (
 	"encoding/json"
-	"slices"
 
 	"attestry/evidence"
 	"attestry/evidence/policy"
@@ -84,8 +83,8 @@ func (a *Artifact) NewestInstance() int64 {
 
 // Repos lists the repositories that the artifact comes from, each once.
 func (a *Artifact) Repos() []string {
-	repos := evidence.AppendNew(nil, evidence.Map(a.Origins, func(o Origin) string { return o.Repo })...)
-	return slices.DeleteFunc(repos, func(repo string) bool { return repo == "" })
+	repos := evidence.Map(a.Origins, func(o Origin) string { return o.Repo })
+	return evidence.WithoutEmpty(evidence.Distinct(repos))
 }
 
 // Facts returns the policy facts that the snapshot has of the artifact. flows are the names of its origins' flows.

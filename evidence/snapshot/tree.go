@@ -65,10 +65,9 @@ func (t *Tree) Next(artifacts []Artifact) Tree {
 		id := known[artifacts[0].Fingerprint]
 		part := t.Chunks[id].Artifacts
 		n := len(part)
-		if id == "" || id == last { // the last leaf ended with the list, and may be longer now
-			n = cutLength(artifacts, 1, describeArtifact)
-		}
-		if n > len(artifacts) || !slices.EqualFunc(artifacts[:n], part, isUnchanged) {
+		// The last leaf ended with the list, and may be longer now.
+		differs := id == "" || n > len(artifacts) || id == last && n < len(artifacts)
+		if differs || !slices.EqualFunc(artifacts[:n], part, isUnchanged) {
 			id, n = "", cutLength(artifacts, 1, describeArtifact)
 		}
 		leaves, ids = append(leaves, Chunk{Artifacts: artifacts[:n]}), append(ids, id)

@@ -27,12 +27,8 @@ func (k Keys) Sign(origin string, tree *Tree) (string, error) {
 
 // SignText signs a text that is not a checkpoint, in the name of an origin. The text must end with a line break.
 func (k Keys) SignText(origin, text string) (string, error) {
-	verifiers, err := k.Verifiers(origin)
-	if err != nil {
-		return "", err
-	}
 	signers := make([]note.Signer, 0, len(k))
-	for i, one := range verifiers {
+	for i, one := range k.Verifiers(origin) {
 		verifier, err := note.NewVerifier(one)
 		if err != nil {
 			return "", err

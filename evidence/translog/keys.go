@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"attestry/evidence"
+
 	"golang.org/x/mod/sumdb/note"
 )
 
@@ -49,16 +51,11 @@ func ParseKeys(file []byte) (Keys, error) {
 }
 
 // Verifiers are the public keys of the log of an origin, in the form of signed notes, name+hash+key.
-func (k Keys) Verifiers(origin string) ([]string, error) {
-	var verifiers []string
-	for _, private := range k {
-		verifier, err := note.NewEd25519VerifierKey(origin, private.Public().(ed25519.PublicKey))
-		if err != nil {
-			return nil, err
-		}
-		verifiers = append(verifiers, verifier)
-	}
-	return verifiers, nil
+func (k Keys) Verifiers(origin string) []string {
+	return evidence.Map(k, func(private ed25519.PrivateKey) string {
+		verifier, _ := note.NewEd25519VerifierKey(origin, private.Public().(ed25519.PublicKey)) // fails for other sizes only
+		return verifier
+	})
 }
 
 // ParseVerifiers reads public keys in the form of signed notes, name+hash+key, one per line, with errors as in

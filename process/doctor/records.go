@@ -116,9 +116,6 @@ func checkConsistency(ctx context.Context, all *logs.Logs, org string) (log logs
 }
 
 func signedBy(keys translog.Keys, log *logs.Log) bool {
-	verifiers, err := keys.Verifiers(log.Origin)
-	if err == nil {
-		_, err = translog.OpenCheckpoint(log.Checkpoint, verifiers...)
-	}
+	_, err := translog.OpenCheckpoint(log.Checkpoint, keys.Verifiers(log.Origin)...)
 	return err == nil
 }

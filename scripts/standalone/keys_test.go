@@ -81,10 +81,7 @@ func TestStandaloneKeepsLogsWithTheKeyOfItsFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := keys.Verifiers(address + "/acme")
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := keys.Verifiers(address + "/acme")
 	// The first start has made entries of the audit log, which are in the transparency log, too.
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/api/v2/log/acme", http.NoBody)
 	if err != nil {

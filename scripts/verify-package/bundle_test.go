@@ -36,8 +36,7 @@ func newBundle(t *testing.T, log *testLog) []file {
 func TestForgedBundlesAreFound(t *testing.T) {
 	log := newLog(t)
 	bundle := newBundle(t, log)
-	keys, err := log.keys.Verifiers(testOrigin)
-	must(t, err)
+	keys := log.keys.Verifiers(testOrigin)
 	forged := file{name: audit.PeriodReportPath, content: "%PDF all is well"}
 	// joined is a member whose name contains the line of the report in SHA256SUMS, which then needs no report.
 	report := slices.IndexFunc(bundle, func(f file) bool { return f.name == audit.PeriodReportPath })
@@ -67,10 +66,8 @@ func TestForgedBundlesAreFound(t *testing.T) {
 // TestBundlesAreNotComparedWithALog has a log that does not exist and a checkpoint of another one.
 func TestBundlesAreNotComparedWithALog(t *testing.T) {
 	log, other := newLog(t), newLog(t)
-	keys, err := log.keys.Verifiers(testOrigin)
-	must(t, err)
-	others, err := other.keys.Verifiers(otherOrigin)
-	must(t, err)
+	keys := log.keys.Verifiers(testOrigin)
+	others := other.keys.Verifiers(otherOrigin)
 	kept, err := other.keys.Sign(otherOrigin, &translog.Tree{})
 	must(t, err)
 	var out bytes.Buffer

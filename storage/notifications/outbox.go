@@ -80,7 +80,7 @@ func (o *Outbox) EnqueueExpiringIn(ctx context.Context, batch *storage.Batch, ke
 }
 
 func (o *Outbox) addIn(ctx context.Context, batch *storage.Batch, event notification.Event, actions *notification.Actions) {
-	event.Address(actions)
+	event.Actions = actions.FiringOn(&event)
 	event.Trace = trace.Reference(ctx)
 	if len(event.Actions) > 0 {
 		o.Collection.PutIn(batch, event)

@@ -101,9 +101,8 @@ func (d *draft) loadApprovals(ctx context.Context) error {
 		d.approvals = append(d.approvals, found)
 	}
 	ids := evidence.Map(d.approvals, func(a approval.Approval) string { return a.Environment })
-	ids = slices.DeleteFunc(evidence.Distinct(ids), func(id string) bool { return id == "" })
 	var err error
-	d.environments, err = environmentNames(ctx, d.store, d.org, ids)
+	d.environments, err = environmentNames(ctx, d.store, d.org, evidence.WithoutEmpty(evidence.Distinct(ids)))
 	return err
 }
 

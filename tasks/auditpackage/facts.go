@@ -39,12 +39,19 @@ func loadFacts(ctx context.Context, store *app.Store, assembly *audit.Assembly) 
 	}
 	f.flow = flows[assembly.Flow]
 	f.of.Flow, f.of.Trail = f.flow.Name, assembly.Trail
-	for _, load := range []func(context.Context, *app.Store, *audit.Assembly) error{
-		f.loadTrails, f.loadAttested, f.loadRecords, f.loadTemplates,
-	} {
-		if err := load(ctx, store, assembly); err != nil {
-			return nil, err
-		}
+	if err := f.loadTrails(ctx, store, assembly); err != nil {
+		return nil, err
+	}
+	if f.attested, err = store.Attestations.OfTrails(ctx, f.org, keysOf(f.trails)); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(f.attested, func(a, b pipelines.TrailAttestation) int { return audit.CompareMembers(a.ID, b.ID) })
+	if err := f.loadRecords(ctx, store, assembly); err != nil {
+		return nil, err
+	}
+	templates := evidence.Map(f.trails, func(trail evidence.Trail) string { return trail.Template })
+	if f.templates, err = store.Templates.GetMany(ctx, f.org, evidence.Distinct(templates)); err != nil {
+		return nil, err
 	}
 	f.evaluate()
 	return f, nil
@@ -96,13 +103,6 @@ func keysOf(trails []evidence.Trail) []string {
 // trailIDs are the ids of the trails, by key.
 func (f *facts) trailIDs() map[string]string {
 	return evidence.ToMap(f.trails, func(trail *evidence.Trail) (string, string) { return trail.Key(), trail.ID })
-}
-
-func (f *facts) loadAttested(ctx context.Context, store *app.Store, _ *audit.Assembly) error {
-	var err error
-	f.attested, err = store.Attestations.OfTrails(ctx, f.org, keysOf(f.trails))
-	slices.SortFunc(f.attested, func(a, b pipelines.TrailAttestation) int { return audit.CompareMembers(a.ID, b.ID) })
-	return err
 }
 
 // loadRecords reads all reports of artifacts in the trails, and drops facts that do not concern the package's subject.
@@ -166,13 +166,6 @@ func (f *facts) limitToAttestation(id string) error {
 		return a.Name != name || !slices.ContainsFunc(a.Subjects(), same)
 	})
 	return nil
-}
-
-func (f *facts) loadTemplates(ctx context.Context, store *app.Store, _ *audit.Assembly) error {
-	ids := evidence.Map(f.trails, func(trail evidence.Trail) string { return trail.Template })
-	var err error
-	f.templates, err = store.Templates.GetMany(ctx, f.org, evidence.Distinct(ids))
-	return err
 }
 
 // evaluate evaluates the trails by the facts of the package.

@@ -68,13 +68,9 @@ func (d *draft) loadProofs(ctx context.Context) error {
 	if p.log, err = logOf(ctx, d.store, d.org); err != nil || p.log.Origin == "" {
 		return err // or nothing was ever logged
 	}
-	verifiers, err := d.LogKeys.Verifiers(p.log.Origin)
-	if err != nil {
-		return err
-	}
 	// The keys of the package have not signed the checkpoints of a former log, nor those of before the keys were replaced.
 	// Then the last checkpoint is used, which is newer.
-	if _, err := translog.OpenCheckpoint(covering.Note, verifiers...); err != nil {
+	if _, err := translog.OpenCheckpoint(covering.Note, d.LogKeys.Verifiers(p.log.Origin)...); err != nil {
 		covering.Size, covering.Note = p.log.Signed, p.log.Checkpoint
 	}
 	if covering.Size < last || p.log.Tree.Size < covering.Size {
@@ -151,12 +147,8 @@ func (d *draft) writeLog(ctx context.Context, out *archive) error {
 	if len(p.unlogged) > 0 {
 		rest = append(rest, member{audit.UnloggedPath, at, []byte(strings.Join(p.unlogged, "\n") + "\n")})
 	}
-	verifiers, err := d.LogKeys.Verifiers(p.log.Origin)
-	if err != nil {
-		return err
-	}
 	rest = append(rest, member{audit.LogInstructionsPath, at, audit.LogInstructions},
-		member{audit.VerifierKeysPath, at, []byte(strings.Join(verifiers, "\n") + "\n")})
+		member{audit.VerifierKeysPath, at, []byte(strings.Join(d.LogKeys.Verifiers(p.log.Origin), "\n") + "\n")})
 	slices.SortFunc(rest, compareMembers)
 	return out.addAll(rest)
 }

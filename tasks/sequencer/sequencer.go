@@ -211,9 +211,7 @@ func (r *run) commit(ctx context.Context, next *logs.Log, change *logs.Change, s
 		if err != nil {
 			return fmt.Errorf("sign a checkpoint: %w", err)
 		}
-		if next.Verifiers, err = r.keys.Verifiers(next.Origin); err != nil {
-			return err
-		}
+		next.Verifiers = r.keys.Verifiers(next.Origin)
 		next.Checkpoint, next.Signed, next.SignedAt = signed, next.Tree.Size, evidence.Seconds(r.clock())
 		change.Checkpoint = &logs.Checkpoint{Org: next.Org, Size: next.Signed, Note: signed, At: next.SignedAt}
 		next.Due, next.CosignAt = 0, next.SignedAt

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"attestry/evidence"
 	"attestry/evidence/translog"
@@ -74,9 +75,6 @@ func printVerifiers(ctx context.Context, s *session, _ []string) error {
 }
 
 func printVerifiersOf(s *session, keys translog.Keys, log *logs.Log) error {
-	verifiers, err := keys.Verifiers(log.Origin)
-	for _, verifier := range verifiers {
-		fmt.Fprintln(s.out, verifier)
-	}
+	_, err := fmt.Fprintln(s.out, strings.Join(keys.Verifiers(log.Origin), "\n"))
 	return err
 }
