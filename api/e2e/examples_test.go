@@ -157,6 +157,7 @@ func TestExamplesAreWhatTheServiceAnswers(t *testing.T) {
 			t.Errorf("the example of %s is not sent", operation)
 		}
 	}
+	p.wantClientReads()
 	if readmetest.Updating() {
 		if !t.Failed() {
 			p.write()
@@ -179,6 +180,23 @@ type examplePlayer struct {
 	visitor *webclient.Visitor
 	actual  map[string]string // actual ids by the ids that the examples show
 	answers map[string]json.RawMessage
+}
+
+// wantClientReads checks answers that no other test reads as the command-line client does.
+func (p *examplePlayer) wantClientReads() {
+	p.T.Helper()
+	answer := func(operation string, members ...any) (value any) {
+		p.Must(json.Unmarshal(p.answers[operation], &value))
+		return apitest.Lookup(p.T, value, members...)
+	}
+	apitest.ClientReads(p.T, "flow", answer("get_flow"))
+	apitest.ClientReadsEach(p.T, "flows_item", answer("get_flows"))
+	apitest.ClientReadsEach(p.T, "trails_item", answer("list_trails_for_org", "data"))
+	apitest.ClientReadsEach(p.T, "trails_item", answer("list_trails"))
+	for _, kind := range []any{answer("get_custom_attestation_type"), answer("get_custom_attestation_types", 0)} {
+		apitest.ClientReads(p.T, "attestation_type", kind)
+		apitest.ClientReadsEach(p.T, "attestation_type.version", apitest.Lookup(p.T, kind, "versions"))
+	}
 }
 
 // binaryMedia are the media types of answers that are not text.

@@ -342,6 +342,14 @@ func TestArtifactsAreFoundByCommit(t *testing.T) {
 		"Flow named 'none' does not exist for organization '"+s.Org+"'")
 }
 
+func wantLatestCommit(s *apitest.Service, fingerprint, query string, want any) {
+	s.T.Helper()
+	got := apitest.Lookup(s.T, s.Read("/artifacts/"+s.Org+"/cli-ci/"+fingerprint+"/latest_commit"+query), "latest_commit")
+	if got != want {
+		s.T.Errorf("latest commit of %.8s%s is %v, want %v", fingerprint, query, got, want)
+	}
+}
+
 func TestLatestCommitIsThatOfTheArtifactOrElseOfTheFlow(t *testing.T) {
 	t.Parallel()
 	s := apitest.Share(t)
