@@ -15,75 +15,8 @@ import (
 	"attestry/evidence/audit"
 )
 
-// reviewedChange is a trail with pull requests: commits as "author time" (- for an author without a username, web for
-// the website of GitHub), approvals as "name state time".
-type reviewedChange struct {
-	author   string // of the trail's commit
-	pulls    []apitest.Pull
-	absent   bool // no attestation at all
-	approved bool // the verdict of public policies
-	says     string
-}
-
 // approvalPolicy requires independent approval of pull requests.
 const approvalPolicy = apitest.PolicyHead + "artifacts:\n  attestations:\n    - {type: pull_request, independent_approval: true}\n"
-
-func TestIndependentApprovalHasTheVerdictsOfPublicPolicies(t *testing.T) {
-	t.Parallel()
-	s := apitest.ShareOnAnyEngine(t)
-	s.PutPolicy(http.StatusCreated, `{"name":"four-eyes"}`, apitest.PolicyFile(approvalPolicy))
-	s.CreateFlow("build")
-	ada, late := []string{"ada 10"}, "grace APPROVED 20"
-	number := 0
-	for name, c := range map[string]reviewedChange{
-		"no attestation":                         {author: "Ada <ada@example.com>", absent: true, says: "there is no attestation of type pull_request"},
-		"an attestation without a pull request":  {author: "Ada <ada@example.com>", says: "is non-compliant"},
-		"a machine account svc_deploy":           {author: "svc_deploy", absent: true, approved: true, says: "machine account"},
-		"dependabot":                             {author: "dependabot[bot] <49699333+dependabot[bot]@users.noreply.github.com>", absent: true, approved: true},
-		"github-actions":                         {author: "github-actions[bot]", absent: true, approved: true},
-		"ci-signed-commit-bot":                   {author: "ci-signed-commit-bot[bot] <x@example.com>", absent: true, approved: true},
-		"an address that begins like a machine":  {author: "Ada <ada@users.noreply.github.com>", absent: true},
-		"approved after the last commit":         {pulls: []apitest.Pull{{Author: "ada", Commits: ada, Approvals: []string{late}}}, approved: true},
-		"the merge commit, approved by another":  {pulls: []apitest.Pull{{Author: "ada", Merge: true, Commits: ada, Approvals: []string{late}}}, approved: true},
-		"merged by the approver":                 {pulls: []apitest.Pull{{Author: "grace", Merge: true, Commits: ada, Approvals: []string{late}}}, approved: true},
-		"opened by the approver, not merged":     {pulls: []apitest.Pull{{Author: "grace", Commits: ada, Approvals: []string{late}}}, says: "grace has no approval of somebody else after the last commit"},
-		"approved by its author":                 {pulls: []apitest.Pull{{Author: "ada", Commits: ada, Approvals: []string{"ada APPROVED 20"}}}, says: "ada has no approval"},
-		"merged and approved by its author":      {pulls: []apitest.Pull{{Author: "ada", Merge: true, Commits: ada, Approvals: []string{"ADA APPROVED 20"}}}, says: "ada has no approval"},
-		"another commit after the approval":      {pulls: []apitest.Pull{{Author: "ada", Commits: []string{"ada 10", "ada 30"}, Approvals: []string{late}}}, says: "after the last commit"},
-		"no approval":                            {pulls: []apitest.Pull{{Author: "ada", Commits: ada}}, says: "ada has no approval"},
-		"two authors approve one another":        {pulls: []apitest.Pull{{Author: "ada", Merge: true, Commits: []string{"ada 10", "grace 11"}, Approvals: []string{late, "ada APPROVED 21"}}}, approved: true},
-		"two authors, one approves":              {pulls: []apitest.Pull{{Author: "ada", Merge: true, Commits: []string{"ada 10", "grace 11"}, Approvals: []string{late}}}, says: "grace has no approval"},
-		"a commit of nobody":                     {pulls: []apitest.Pull{{Author: "ada", Merge: true, Commits: []string{"ada 10", "- 11"}, Approvals: []string{late}}}, says: "it is not known who wrote commit"},
-		"all commits of nobody":                  {pulls: []apitest.Pull{{Author: "ada", Merge: true, Commits: []string{"- 10"}, Approvals: []string{late}}}, says: "it is not known who wrote commit"},
-		"no commits":                             {pulls: []apitest.Pull{{Author: "ada", Merge: true, Approvals: []string{late}}}, says: "it is not known who wrote the code"},
-		"a machine account with unknown authors": {author: "svc_deploy", pulls: []apitest.Pull{{Author: "ada", Commits: []string{"- 10"}}}, approved: true},
-		"a commit of the website beside others":  {pulls: []apitest.Pull{{Author: "ada", Merge: true, Commits: []string{"ada 10", "web 11"}, Approvals: []string{late}}}, approved: true},
-		"the second pull request is approved":    {pulls: []apitest.Pull{{Author: "ada", Commits: ada}, {Author: "ada", Commits: ada, Approvals: []string{late}}}, approved: true},
-		"dismissed or changes requested":         {pulls: []apitest.Pull{{Author: "ada", Commits: ada, Approvals: []string{"grace DISMISSED 20", "joan CHANGES_REQUESTED 20"}}}, says: "ada has no approval"},
-		"one dismissed and one approved":         {pulls: []apitest.Pull{{Author: "ada", Commits: ada, Approvals: []string{"joan DISMISSED 20", late}}}, approved: true},
-		"an approver without a name":             {pulls: []apitest.Pull{{Author: "ada", Commits: ada, Approvals: []string{"- APPROVED 20"}}}, says: "ada has no approval"},
-	} {
-		number++
-		trail, fingerprint := fmt.Sprint("t", number), apitest.PadHex(fmt.Sprintf("%x", 0xf0000+number), 64)
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			author := c.author
-			if author == "" {
-				author = "Ada <ada@example.com>"
-			}
-			s.WantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.Org+"/build", fmt.Sprintf(
-				`{"name":%q,"git_commit_info":{"sha1":%q,"message":"m","author":%q,"branch":"main","timestamp":5,"url":"https://git.example.com/1"}}`, trail, apitest.TrailCommit, author))
-			if !c.absent {
-				s.PullRequests(trail, c.pulls...)
-			}
-			s.ReportArtifact("build", trail, "app", fingerprint, apitest.TrailCommit)
-			verdict, texts := fourEyes(s, fingerprint)
-			if verdict != c.approved || !strings.Contains(texts, c.says) {
-				t.Errorf("the verdict is %t: %s", verdict, texts)
-			}
-		})
-	}
-}
 
 // fourEyes asserts an artifact against the policy four-eyes and returns the verdict and its explanation.
 func fourEyes(s *apitest.Service, fingerprint string) (passes bool, why string) {

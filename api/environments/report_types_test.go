@@ -82,25 +82,6 @@ func TestEveryTypeOfReportShowsArtifactsAndTheirContext(t *testing.T) {
 	}
 }
 
-func TestEmptyReportIsValidForEveryTypeAndEverythingExits(t *testing.T) {
-	t.Parallel()
-	s := apitest.Share(t)
-	for _, c := range reportTypes {
-		t.Run(c.name, func(t *testing.T) {
-			s := s.In(t)
-			s.CreateEnvironment(c.name, c.environment)
-			s.Report(http.StatusCreated, c.name, c.kind, `{"artifacts":[]}`)
-			s.Report(http.StatusCreated, c.name, c.kind, reportOf(`{"web":"`+apitest.DigestOf("web")+`"}`, c.members))
-			s.Report(http.StatusCreated, c.name, c.kind, fmt.Sprintf(`{"type":%q,"artifacts":[]}`, c.kind))
-			for index, want := range map[string]int{"1": 0, "2": 1, "3": 0} {
-				if got := s.GetSnapshot(c.name, index); len(got.Fingerprints()) != want {
-					t.Errorf("%v run in snapshot %s", got.Fingerprints(), index)
-				}
-			}
-		})
-	}
-}
-
 func TestEnvironmentsTakeOnlyReportsOfTheirType(t *testing.T) {
 	t.Parallel()
 	s := apitest.Share(t)
@@ -134,24 +115,6 @@ func TestEnvironmentsTakeOnlyReportsOfTheirType(t *testing.T) {
 	}
 	for _, kind := range append(types, evidence.LogicalType) {
 		s.AssertNothingStored(string(kind))
-	}
-}
-
-func TestReportOfAnotherTypeThanItsAddressIsRefused(t *testing.T) {
-	t.Parallel()
-	s := apitest.Share(t)
-	for _, c := range reportTypes {
-		t.Run(c.name, func(t *testing.T) {
-			s := s.In(t)
-			s.CreateEnvironment(c.name, c.environment)
-			for _, kind := range []string{"logical", "", strings.ToUpper(c.kind) + "s"} {
-				_, errors := s.Report(http.StatusBadRequest, c.name, c.kind, fmt.Sprintf(`{"type":%q,"artifacts":[]}`, kind)).Problem(t)
-				if want := fmt.Sprintf("Input should be '%s' [input: %s]", c.kind, kind); errors["type"] != want {
-					t.Errorf("%v, want %s", errors, want)
-				}
-			}
-			s.AssertNothingStored(c.name)
-		})
 	}
 }
 
@@ -189,13 +152,6 @@ func TestSharedFixturesAreAccepted(t *testing.T) {
 	}
 }
 
-// ecsTask is one task of an ECS report.
-func ecsTask(image, digest string, at int64) string {
-	return fmt.Sprintf(`{"digests":{%q:%q},"taskArn":"arn:%s-%d","creationTimestamp":%d}`, image, digest, image, at, at)
-}
-
-func ecsReport(tasks ...string) string { return `{"artifacts":[` + strings.Join(tasks, ",") + `]}` }
-
 func TestUnknownDigestOfANewNameIsOmitted(t *testing.T) {
 	t.Parallel()
 	s := apitest.Share(t)
@@ -222,68 +178,6 @@ func TestUnknownDigestOfANewNameIsOmitted(t *testing.T) {
 				t.Errorf("snapshot %d runs %v", got.Index, got.Fingerprints())
 			}
 		})
-	}
-}
-
-func TestUnknownDigestTakesOverTheLatestFingerprintOfItsName(t *testing.T) {
-	t.Parallel()
-	s := apitest.Share(t)
-	s.CreateEnvironment("prod", evidence.ECS)
-	a, b := apitest.DigestOf("a"), apitest.DigestOf("b")
-	for _, step := range []struct {
-		what   string
-		status int
-		body   string
-		want   map[string]string
-	}{
-		{"first known", 201, ecsReport(ecsTask("web", a, 1)), map[string]string{"web": a}},
-		{"unknown", 200, ecsReport(ecsTask("web", "", 2)), map[string]string{"web": a}},
-		{"replaced", 201, ecsReport(ecsTask("web", b, 3)), map[string]string{"web": b}},
-		{"unknown after it was replaced", 200, ecsReport(ecsTask("web", "", 4)), map[string]string{"web": b}},
-		{"known again", 200, ecsReport(ecsTask("web", b, 5)), map[string]string{"web": b}},
-		{"one known beside one unknown", 200, ecsReport(ecsTask("web", "", 6), ecsTask("web", b, 7)), map[string]string{"web": b}},
-		{"another name is known", 201, ecsReport(ecsTask("web", "", 8), ecsTask("api", a, 8)), map[string]string{"web": b, "api": a}},
-		{"both unknown", 200, ecsReport(ecsTask("web", "", 9), ecsTask("api", "", 9)), map[string]string{"web": b, "api": a}},
-		{"both unknown beside a new name", 200, ecsReport(ecsTask("web", "", 9), ecsTask("api", "", 9), ecsTask("new", "", 9)),
-			map[string]string{"web": b, "api": a}},
-		{"one is gone", 201, ecsReport(ecsTask("web", "", 10)), map[string]string{"web": b}},
-		{"unknown after it exited", 200, ecsReport(ecsTask("web", "", 11), ecsTask("api", "", 11)), map[string]string{"web": b}},
-	} {
-		t.Run(step.what, func(t *testing.T) {
-			s := s.In(t)
-			s.Report(step.status, "prod", "ECS", step.body)
-			if got := s.GetSnapshot("prod", "-1").Fingerprints(); !maps.Equal(got, step.want) {
-				t.Errorf("%v run, want %v", got, step.want)
-			}
-		})
-	}
-}
-
-func TestRolloutWithAnUnknownDigestKeepsTheFormerFingerprintBesideTheNewOne(t *testing.T) {
-	t.Parallel()
-	s := apitest.Share(t)
-	s.CreateEnvironment("prod", evidence.ECS)
-	s.Report(http.StatusCreated, "prod", "ECS", ecsReport(ecsTask("web", apitest.DigestOf("old"), 1)))
-	s.Report(http.StatusCreated, "prod", "ECS", ecsReport(ecsTask("web", "", 1), ecsTask("web", apitest.DigestOf("new"), 2)))
-	got := s.GetSnapshot("prod", "-1").RunningNamed("web")
-	if len(got) != 2 || apitest.Annotation(got[0]) != "started-unknown" || got[0]["fingerprint"] != apitest.DigestOf("new") ||
-		apitest.Annotation(got[1]) != "unchanged" || got[1]["fingerprint"] != apitest.DigestOf("old") {
-		t.Errorf("%v run", got)
-	}
-}
-
-func TestOneFingerprintUnderTwoNamesIsOneArtifact(t *testing.T) {
-	t.Parallel()
-	s := apitest.Share(t)
-	s.CreateEnvironment("prod", evidence.ECS)
-	s.Report(http.StatusCreated, "prod", "ECS", ecsReport(
-		ecsTask("web:latest", apitest.DigestOf("web"), 30), ecsTask("web:1.0", apitest.DigestOf("web"), 10), ecsTask("web:1.0", apitest.DigestOf("web"), 20)))
-	got := s.GetSnapshot("prod", "1")
-	if len(got.Artifacts) != 1 || got.Artifacts[0]["name"] != "web:1.0" || fmt.Sprint(got.Artifacts[0]["creationTimestamp"]) != "[10 20 30]" {
-		t.Fatalf("shown as %v", got.Artifacts)
-	}
-	if arn := got.Artifacts[0]["ecs_context"].(map[string]any)["task_arn"]; arn != "arn:web:latest-30" {
-		t.Errorf("the context is that of %s, not of the youngest instance", arn)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 func TestMachineAccountsAreMatchedAsAWhole(t *testing.T) {
 	for author, want := range map[string]bool{
 		"svc_deploy": true, "dependabot[bot] <49699333+dependabot[bot]@users.noreply.github.com>": true, "GitHub <noreply@github.com>": true,
+		"github-actions[bot]": true, "ci-signed-commit-bot[bot] <x@example.com>": true,
 		"": false, "my_svc_deploy": false, "Ada <ada@users.noreply.github.com>": false, "Ada <svc_deploy@example.com>": true,
 		"svc_" + strings.Repeat("a", 252): true, "svc_" + strings.Repeat("a", 253): false,
 	} {
