@@ -102,33 +102,6 @@ func logged(s *apitest.Service, message string) int {
 	return strings.Count(s.Log.String(), `"msg":"`+message+`"`)
 }
 
-func TestNoRequestIsLimitedWithoutRedis(t *testing.T) {
-	t.Parallel()
-	const away, back = "Redis is away, rates are not limited", "Redis is back, rates are limited"
-	s := apitest.Start(t, apitest.Options{WithoutWorker: true, Settings: []string{"ATTESTRY_RATE_LIMIT_KEY=60", "ATTESTRY_RATE_LIMIT_ORG=60"}})
-	s.Limited(s.Org, apitest.MemberKey)
-	outages, ends, passed := logged(s, away), logged(s, back), s.Metric("attestry_unlimited_requests_total")
-	stopRedis(s)
-	for range 70 {
-		if got := s.Do(http.MethodGet, "/api/v2/flows/"+s.Org, apitest.MemberKey, nil); got.Status != http.StatusOK || got.Header.Get("RateLimit-Limit") != "" {
-			t.Fatalf("%d %v", got.Status, got.Header)
-		}
-	}
-	s.Clock.Advance(time.Second)
-	s.Want(http.StatusOK, http.MethodGet, "/flows/"+s.Org, nil)
-	if got := logged(s, away) - outages; got != 1 {
-		t.Errorf("the outage was logged %d times", got)
-	}
-	if got := s.Metric("attestry_unlimited_requests_total") - passed; got != 71 {
-		t.Errorf("%v requests are counted", got)
-	}
-	s.Must(s.Redis.Restart())
-	s.Limited(s.Org, apitest.MemberKey)
-	if logged(s, back) == ends {
-		t.Error("the end of the outage was not logged")
-	}
-}
-
 func TestRedisHasNoBucketsWithoutRateLimits(t *testing.T) {
 	t.Parallel()
 	s := apitest.Start(t, apitest.Options{WithoutWorker: true})

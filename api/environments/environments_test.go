@@ -277,28 +277,3 @@ func TestEnvironmentsOfOneOrganizationAreUnknownInAnother(t *testing.T) {
 		t.Errorf("the other organization's environment of the same name has %d snapshots", len(list))
 	}
 }
-
-func TestOrganizationAndDefaultOrganizationAreRead(t *testing.T) {
-	t.Parallel()
-	s := apitest.Start(t, apitest.Options{})
-	var found struct {
-		Name, Kind string
-		CreatedAt  float64 `json:"created_at"`
-	}
-	s.Want(http.StatusOK, http.MethodGet, "/organizations/"+s.Org, nil).Decode(t, &found)
-	if found.Name != s.Org || found.Kind != "shared" || found.CreatedAt == 0 {
-		t.Errorf("got %+v", found)
-	}
-	s.Want(http.StatusOK, http.MethodPut, "/user/"+s.Org, []byte("null"))
-	var set struct {
-		DefaultOrgName string `json:"default_org_name"`
-	}
-	s.Want(http.StatusOK, http.MethodGet, "/user/default-org", nil).Decode(t, &set)
-	if set.DefaultOrgName != s.Org {
-		t.Errorf("default organization is %q", set.DefaultOrgName)
-	}
-	got := s.Do(http.MethodPut, "/api/v2/user/nowhere", apitest.AdminKey, nil)
-	if message, _ := got.Problem(t); got.Status != http.StatusForbidden || message != "Access denied to /api/v2/user/nowhere" {
-		t.Errorf("%d %q", got.Status, message)
-	}
-}

@@ -160,10 +160,13 @@ func TestStoringAnActionSwitchesItsTargetsOnAgain(t *testing.T) {
 		shown := fmt.Sprint(apitest.Lookup(t, action, "is_failing"), " ", apitest.Lookup(t, action, "last_success_timestamp"), " ", apitest.Lookup(t, action, "last_failure_timestamp"))
 		for _, target := range apitest.Lookup(t, action, "targets").([]any) {
 			shown += fmt.Sprint(", ", apitest.Lookup(t, target, "is_failing"), " ", apitest.Lookup(t, target, "last_success_at"), " ", apitest.Lookup(t, target, "last_failure_at"), " ", apitest.Lookup(t, target, "switched_off_at"))
+			if reason := apitest.Lookup(t, target, "switched_off_reason"); reason != nil {
+				shown += fmt.Sprint(" ", reason)
+			}
 		}
 		return shown
 	}
-	if got := states(); got != "true 1 3, true 1 3 3, false <nil> <nil> <nil>" {
+	if got := states(); got != "true 1 3, true 1 3 3 The target is switched off, as it has failed for too long., false <nil> <nil> <nil>" {
 		t.Errorf("switched off: %s", got)
 	}
 	s.PutAction(http.StatusOK, "environments", apitest.EnvActionBody("a", mails+","+apitest.DeadTarget))

@@ -184,30 +184,3 @@ func TestFailedDeliveriesAreShownAndCanBeRepeated(t *testing.T) {
 		t.Errorf("the chat got %s", got)
 	}
 }
-
-func TestTargetIsSwitchedOffWithAReasonWhenItsWebhookIsGone(t *testing.T) {
-	t.Parallel()
-	r := peers.NewReceivers(t)
-	s := apitest.Start(t, apitest.Options{Settings: r.Settings()})
-	s.CreateEnvironment("host", evidence.Server)
-	s.Want(http.StatusCreated, http.MethodPut, s.OrgActionsPath()+"/environments", fmt.Appendf(nil,
-		`{"name": "tell", "environments": ["host"], "triggers": ["ON_STARTED_ARTIFACT"], "targets": [{"type": "WEBHOOK", "webhook": "%s/gone"}]}`, r.Web.URL))
-	s.Want(http.StatusCreated, http.MethodPut, s.EnvironmentsPath()+"/host/report/server", apitest.ServerReport("a"))
-	apitest.Eventually(t, "the delivery fails", func() bool {
-		all := deliveries(s, 1)
-		return len(all) == 1 && all[0].State == "failed" && all[0].Attempts[0].Status == http.StatusGone
-	})
-	var shown struct {
-		Targets []struct {
-			At     float64 `json:"switched_off_at"`
-			Reason string  `json:"switched_off_reason"`
-		} `json:"targets"`
-	}
-	apitest.Eventually(t, "the target is switched off", func() bool {
-		s.Want(http.StatusOK, http.MethodGet, s.OrgActionsPath()+"/1", nil).Decode(t, &shown)
-		return len(shown.Targets) == 1 && shown.Targets[0].At > 0
-	})
-	if reason := shown.Targets[0].Reason; !strings.Contains(reason, "410") {
-		t.Errorf("it was switched off because %q", reason)
-	}
-}

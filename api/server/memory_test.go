@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -269,32 +268,6 @@ func metric(t *testing.T, registry *prometheus.Registry, name string) float64 {
 	}
 	t.Fatalf("there is no metric %s", name)
 	return 0
-}
-
-func TestConcurrentReportsShareTheBudget(t *testing.T) {
-	s := withBudget(t, 32)
-	body := artifacts(1_500_000)
-	var group sync.WaitGroup
-	statuses := make([]int, 32)
-	for i := range statuses {
-		group.Go(func() {
-			statuses[i] = s.send(t, "PUT", links.Prefix+"/things/acme/x/report", "admin", body).status
-		})
-	}
-	group.Wait()
-	served := 0
-	for _, status := range statuses {
-		switch status {
-		case 200:
-			served++
-		case 503:
-		default:
-			t.Errorf("got %d", status)
-		}
-	}
-	if served == 0 || s.budget.InUse() != 0 {
-		t.Errorf("%d were served, %d are reserved by nobody", served, s.budget.InUse())
-	}
 }
 
 func TestEstimatesOfDecodingCoverTheMeasuredMemory(t *testing.T) {

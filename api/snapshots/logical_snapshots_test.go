@@ -25,42 +25,6 @@ type discardChanges struct{}
 
 func (discardChanges) PublishChange(context.Context, string) {}
 
-// TestLateReportKeepsTheNumbersOfALogicalEnvironment processes the reports of two members in the reverse order of their
-// acceptance.
-func TestLateReportKeepsTheNumbersOfALogicalEnvironment(t *testing.T) {
-	t.Parallel()
-	s := apitest.Start(t, apitest.Options{Real: true, WithoutWorker: true, ReportWait: time.Millisecond, StoppedAt: apitest.MonthStart})
-	s.CreateEnvironment("slow", evidence.Server)
-	s.CreateEnvironment("quick", evidence.Server)
-	s.CreateLogical("all", "slow", "quick")
-	processor := reports.NewProcessor(s.Process.Store, discardChanges{}, s.Clock.Read, slog.New(slog.DiscardHandler), func(string) {})
-	accept := func(environment, name string) {
-		t.Helper()
-		s.Want(http.StatusOK, http.MethodPut, s.EnvironmentsPath()+"/"+environment+"/report/server", apitest.ServerReport(name))
-		s.Clock.Advance(time.Minute)
-	}
-	process := func(environment string) {
-		t.Helper()
-		s.Must(processor.Drain(t.Context(), s.EnvironmentID(environment)))
-	}
-	accept("slow", "late")
-	accept("quick", "early")
-	process("quick")
-	first := s.GetSnapshot("all", "1")
-	if first.RunningNames() != "early" || !first.IsLatest {
-		t.Fatalf("snapshot 1 runs %s", first.RunningNames())
-	}
-	process("slow")
-	again, second := s.GetSnapshot("all", "1"), s.GetSnapshot("all", "-1")
-	if again.RunningNames() != "early" || again.Timestamp != first.Timestamp {
-		t.Errorf("snapshot 1 has become that of %s at %f", again.RunningNames(), again.Timestamp)
-	}
-	if second.Index != 2 || second.RunningNames() != "early late" || second.Timestamp <= first.Timestamp {
-		t.Errorf("snapshot %d at %f runs %s", second.Index, second.Timestamp, second.RunningNames())
-	}
-	s.WantEvents("all", "", "late started-unknown #2", "early started-unknown #1")
-}
-
 func TestSnapshotsOfALogicalEnvironmentDoNotChange(t *testing.T) {
 	t.Parallel()
 	s := apitest.Start(t, apitest.Options{StoppedAt: apitest.MonthStart})
@@ -172,21 +136,6 @@ func TestUnfinishedChangeOfMembersIsCompletedByTheNextReader(t *testing.T) {
 	s.WantEvents("all", "", "two exited #4", "three started-unknown #4")
 }
 
-func TestLogicalEnvironmentShowsPodsOfTheSameNameInAllMembers(t *testing.T) {
-	t.Parallel()
-	s := apitest.Share(t)
-	for i, name := range []string{"k1", "k2"} {
-		s.CreateEnvironment(name, evidence.K8S)
-		s.Report(http.StatusCreated, name, "K8S", fmt.Sprintf(
-			`{"artifacts":[{"digests":{"pg":%q},"podName":"pg-0","namespace":"db","creationTimestamp":%d}]}`, evidence.HashAPIKey("pg"), 100*(i+1)))
-	}
-	s.CreateLogical("all", "k1", "k2")
-	artifact := s.GetSnapshot("all", "-1").RunningNamed("pg")[0]
-	if got, want := apitest.AsJSON(artifact["pods"]), `{"db/pg-0":{"creationTimestamp":200,"namespace":"db","owners":[]},"pg-0":{"creationTimestamp":100,"namespace":"db","owners":[]}}`; got != want {
-		t.Errorf("pods are %s, want %s", got, want)
-	}
-}
-
 // TestLogicalEnvironmentOfAnEarlierVersionIsNumberedFromItsFirstRead stores a logical environment as written by a
 // version that neither numbered nor indexed its snapshots.
 func TestLogicalEnvironmentOfAnEarlierVersionIsNumberedFromItsFirstRead(t *testing.T) {
@@ -263,26 +212,6 @@ func TestReadingALogicalEnvironmentCostsTheSameHoweverManyMembers(t *testing.T) 
 			}
 		})
 	}
-}
-
-// TestLogicalEnvironmentIsReadWhenASnapshotOfAMemberIsMissing lets the head of a member refer to a snapshot that does
-// not exist.
-func TestLogicalEnvironmentIsReadWhenASnapshotOfAMemberIsMissing(t *testing.T) {
-	t.Parallel()
-	s := apitest.Start(t, apitest.Options{StoppedAt: apitest.MonthStart})
-	s.CreateEnvironment("one", evidence.Server)
-	s.ReportServer("one", "a")
-	s.CreateLogical("all", "one")
-	_, err := s.Process.Store.Heads.Update(t.Context(), s.EnvironmentID("one"), func(head *snapshot.Head) error {
-		head.Last++
-		return nil
-	})
-	s.Must(err)
-	if shown := s.GetSnapshot("all", "-1"); shown.Index != 1 || shown.RunningNames() != "a" {
-		t.Errorf("snapshot %d runs %s", shown.Index, shown.RunningNames())
-	}
-	s.Want(http.StatusOK, http.MethodGet, "/snapshots/"+s.Org+"/all", nil)
-	s.Want(http.StatusOK, http.MethodGet, s.EnvironmentsPath()+"/all/events", nil)
 }
 
 func TestLogicalSnapshotsSayWhatChangedAVerdict(t *testing.T) {

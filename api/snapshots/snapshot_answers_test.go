@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -83,32 +82,6 @@ func assertEvents(t *testing.T, s *apitest.Service, environment string, want int
 	}
 }
 
-// TestSnapshotHasTheDocumentedMembers compares with docs/semantics.md 11.2.
-func TestSnapshotHasTheDocumentedMembers(t *testing.T) {
-	t.Parallel()
-	s := apitest.Share(t)
-	s.CreateEnvironment("prod", evidence.K8S)
-	s.Want(http.StatusCreated, http.MethodPut, s.EnvironmentsPath()+"/prod/report/K8S", fixturestest.Read("k8s-report-1.json"))
-	var body map[string]any
-	s.Want(http.StatusOK, http.MethodGet, "/snapshots/"+s.Org+"/prod/1", nil).Decode(t, &body)
-	apitest.AssertKeys(t, "snapshot", body, "index", "is_latest", "next_snapshot_timestamp", "artifact_compliance_count",
-		"timestamp", "type", "compliant", "html_url", "artifacts", "applied_policies")
-	artifact := body["artifacts"].([]any)[0].(map[string]any)
-	apitest.AssertKeys(t, "artifact", artifact, "name", "compliant", "deployments", "policy_decisions", "reasons_for_incompliance",
-		"fingerprint", "creationTimestamp", "pods", "annotation", "flow_name", "git_commit", "commit_url", "html_url",
-		"flow_html_url", "deployment_diff", "commit_lead_time", "flows", "ecs_context")
-	apitest.AssertKeys(t, "annotation", artifact["annotation"].(map[string]any), "type", "was", "now")
-	if body["compliant"] != false || artifact["compliant"] != nil {
-		t.Errorf("without policies the snapshot is compliant %v, its artifact %v", body["compliant"], artifact["compliant"])
-	}
-	for name, pod := range artifact["pods"].(map[string]any) {
-		apitest.AssertKeys(t, "pod "+name, pod.(map[string]any), "namespace", "creationTimestamp", "owners")
-	}
-	if got := len(artifact["creationTimestamp"].([]any)); got != len(artifact["pods"].(map[string]any)) {
-		t.Errorf("%d times for %d pods", got, len(artifact["pods"].(map[string]any)))
-	}
-}
-
 func TestSnapshotsAreListedNewestFirst(t *testing.T) {
 	t.Parallel()
 	s := apitest.Share(t)
@@ -145,40 +118,6 @@ func TestSnapshotsAreListedNewestFirst(t *testing.T) {
 				t.Errorf("got %v, want %v", got, want)
 			}
 		})
-	}
-}
-
-func TestConcurrentReportsOverHTTPEndInGaplessNumbers(t *testing.T) {
-	t.Parallel()
-	reports := apitest.Scaled(100, 200)
-	s := apitest.Share(t)
-	s.CreateEnvironment("busy", evidence.Docker)
-	var group sync.WaitGroup
-	for n := range reports {
-		group.Go(func() {
-			body := fmt.Appendf(nil, `{"artifacts":[{"digests":{"image:%d":"%064x"},"creationTimestamp":1789000000}]}`, n, n+1)
-			got := s.Do(http.MethodPut, "/api/v2/environments/"+s.Org+"/busy/report/docker", apitest.SnapshotterKey, body)
-			if got.Status != http.StatusCreated && got.Status != http.StatusOK {
-				t.Errorf("report %d: status %d: %s", n, got.Status, got.Body)
-			}
-		})
-	}
-	group.Wait()
-	apitest.Eventually(t, "all reports are processed", func() bool {
-		return s.Do(http.MethodGet, fmt.Sprintf("/api/v2/snapshots/%s/busy/%d", s.Org, reports), apitest.AdminKey, nil).Status == http.StatusOK
-	})
-	seen := map[string]bool{}
-	last := 0.0
-	for n := range reports {
-		snapshot := s.GetSnapshot("busy", fmt.Sprint(n+1))
-		started := snapshot.Annotations()["started-unknown"]
-		if len(started) != 1 || seen[started[0]] || snapshot.Timestamp <= last {
-			t.Fatalf("snapshot %d at %f, after %f, started %v", n+1, snapshot.Timestamp, last, started)
-		}
-		seen[started[0]], last = true, snapshot.Timestamp
-	}
-	if got := s.Do(http.MethodGet, fmt.Sprintf("/api/v2/snapshots/%s/busy/%d", s.Org, reports+1), apitest.AdminKey, nil); got.Status != http.StatusNotFound {
-		t.Errorf("snapshot %d: status %d", reports+1, got.Status)
 	}
 }
 

@@ -42,9 +42,6 @@ func NewReceivers(t *testing.T) *Receivers {
 			t.Error(err)
 		}
 		r.add(request.URL.Path, Received{Header: request.Header, Body: body})
-		if strings.HasPrefix(request.URL.Path, "/gone") {
-			w.WriteHeader(http.StatusGone)
-		}
 		io.WriteString(w, "ok")
 	}
 	r.Web, r.Chat = httptest.NewTLSServer(http.HandlerFunc(handle)), httptest.NewServer(http.HandlerFunc(handle))
