@@ -184,25 +184,23 @@ func servePublic(t *testing.T, port int, handler http.HandlerFunc) *httptest.Ser
 	return server
 }
 
-func TestRedirectsToAddressesThatAreNotPublicAreNotFollowed(t *testing.T) {
+func TestRedirectsAreNotFollowed(t *testing.T) {
 	trap := newTrap(t)
 	sender := allowedOnly(t, hostileZone())
-	for _, host := range []string{"127.0.0.1", "[::1]", "localhost", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]", "loopback.example", "169.254.169.254", "kubernetes.default.svc"} {
-		for _, status := range []int{301, 302, 303, 307, 308} {
-			t.Run(fmt.Sprintf("%d to %s", status, host), func(t *testing.T) {
-				server := servePublic(t, 0, func(w http.ResponseWriter, _ *http.Request) {
-					w.Header().Set("Location", fmt.Sprintf("http://%s:%d/", host, trap.port))
-					w.WriteHeader(status)
-				})
-				got := call(t, sender, server.URL)
-				if want := fmt.Sprintf("The answer is a redirect (%d), which is not followed.", status); got.Reason != want || got.Status != status {
-					t.Errorf("got %+v", got)
-				}
-				if trap.reached.Load() != 0 {
-					t.Error("the redirect was followed")
-				}
+	for status, host := range map[int]string{301: "127.0.0.1", 302: "[::1]", 303: "localhost", 307: "loopback.example", 308: "0x7f.1"} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			server := servePublic(t, 0, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Location", fmt.Sprintf("http://%s:%d/", host, trap.port))
+				w.WriteHeader(status)
 			})
-		}
+			got := call(t, sender, server.URL)
+			if want := fmt.Sprintf("The answer is a redirect (%d), which is not followed.", status); got.Reason != want || got.Status != status {
+				t.Errorf("got %+v", got)
+			}
+			if trap.reached.Load() != 0 {
+				t.Error("the redirect was followed")
+			}
+		})
 	}
 }
 

@@ -246,17 +246,15 @@ func TestDeploymentsAreFilteredByTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) { wantDeployments(s.In(t), path+c.query, c.want) })
 	}
 	wantTotals(s, fmt.Sprintf("%s?start_ts=%f&end_ts=%f", path, newer, older), 1, 15, 0, 0)
-	for _, bad := range []string{"", "x", "nan", "inf", "1e999", "2026-01-01"} {
-		for _, bound := range []string{"start_ts", "end_ts"} {
-			for _, list := range []string{path, "/builds/" + s.Org, "/builds/" + s.Org + "/statistics"} {
-				t.Run(s.CaseName(list+"?"+bound+"="+bad), func(t *testing.T) {
-					s := s.In(t)
-					message, errors := s.Want(http.StatusBadRequest, http.MethodGet, list+"?"+bound+"="+bad, nil).Problem(t)
-					if message != "Input payload validation failed" || !strings.HasSuffix(errors["query."+bound], "[input: "+bad+"]") && bad != "1e999" {
-						t.Errorf("%q %q", message, errors)
-					}
-				})
-			}
+	for _, bound := range []string{"start_ts", "end_ts"} {
+		for _, list := range []string{path, "/builds/" + s.Org, "/builds/" + s.Org + "/statistics"} {
+			t.Run(s.CaseName(list+"?"+bound), func(t *testing.T) {
+				s := s.In(t)
+				message, errors := s.Want(http.StatusBadRequest, http.MethodGet, list+"?"+bound+"=x", nil).Problem(t)
+				if message != "Input payload validation failed" || !strings.HasSuffix(errors["query."+bound], "[input: x]") {
+					t.Errorf("%q %q", message, errors)
+				}
+			})
 		}
 	}
 }

@@ -3,8 +3,6 @@ package server
 import (
 	"context"
 	"log/slog"
-	"net/http"
-	"net/netip"
 	"strconv"
 	"testing"
 	"time"
@@ -92,50 +90,6 @@ func TestAnswersWithoutLimitsHaveNoHeadersOfLimits(t *testing.T) {
 	got := s.send(t, "GET", links.Prefix+"/things/acme/x", "reader", "")
 	if headers := rateHeaders(got); got.status != 200 || headers != [4]string{} {
 		t.Errorf("%d with %q", got.status, headers)
-	}
-}
-
-func TestWrongKeysAreCountedByAddress(t *testing.T) {
-	for name, row := range map[string]struct {
-		proxies limits.Proxies
-		// shared is true if the clients of the proxy are counted as one.
-		shared bool
-	}{
-		"trusted proxy":              {limits.Proxies{netip.MustParsePrefix("127.0.0.0/8")}, false},
-		"proxy that is not trusted":  {nil, true},
-		"another address is trusted": {limits.Proxies{netip.MustParsePrefix("127.0.0.2/32")}, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := start(t, testRoutes(), func(d *Deps) {
-				d.Gate.Attempts = limits.NewAttempts(limits.AttemptsOptions{
-					PerMinute: 2, Proxies: row.proxies, Clock: func() time.Time { return time.Unix(1_790_000_000, 0) }, Log: d.Logger, Metrics: newLimitMetrics(),
-				})
-			})
-			send := func(key string, forwarded ...string) answer {
-				request, err := http.NewRequest("GET", s.url+links.Prefix+"/mine", nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				request.Header.Set("Authorization", "Bearer "+key)
-				request.Header["X-Forwarded-For"] = forwarded
-				return s.exchange(t, request)
-			}
-			send("reader").expectText(t, `"reader"`)
-			for range 2 {
-				send("stranger", "8.8.8.8", "198.51.100.7").expect(t, 401, evidence.InvalidKeyMessage)
-			}
-			refused := send("stranger", "198.51.100.7:4711")
-			refused.expect(t, 429, "Too many requests with invalid API keys, please try again later.")
-			if headers := rateHeaders(refused); headers != [4]string{"", "", "", "30"} {
-				t.Errorf("a refusal has %q", headers)
-			}
-			send("member", "198.51.100.7").expectText(t, `"member"`)
-			send("reader", "198.51.100.7").expectText(t, `"reader"`)
-			want := map[bool]int{true: 429, false: 401}[row.shared]
-			if got := send("stranger", "198.51.100.8"); got.status != want {
-				t.Errorf("another client is answered %d, want %d", got.status, want)
-			}
-		})
 	}
 }
 

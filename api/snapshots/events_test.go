@@ -147,42 +147,22 @@ func TestEventsAreFilteredBySnapshotAndTime(t *testing.T) {
 		"":                                       versionEvents(5, 1),
 		"?interval=&page=1&reverse=false":        versionEvents(5, 1),
 		"?interval=2..3":                         versionEvents(3, 2),
-		"?interval=3..2":                         versionEvents(3, 2),
 		"?interval=~1..NOW":                      versionEvents(5, 4),
-		"?interval=..2":                          versionEvents(2, 1),
-		"?interval=..":                           versionEvents(5, 1),
-		"?interval=NOW":                          versionEvents(5, 5),
 		"?interval=3":                            versionEvents(3, 3),
-		"?interval=-1":                           versionEvents(5, 5),
-		"?interval=~0":                           versionEvents(5, 5),
-		"?interval=%231":                         versionEvents(1, 1),
 		"?interval=@{2026-10-01T13:30:00}":       versionEvents(2, 2),
 		"?interval=@{2026-10-01T11:30:00}":       none,
 		"?interval=3&start_ts=1790861400":        versionEvents(3, 3),
 		"?start=4&interval=3":                    versionEvents(5, 4),
-		"?interval=150mins..1.5":                 nil,
 		"?interval=150mins..90mins":              versionEvents(4, 4),
 		"?interval=90mins..150mins":              none,
 		"?start=4":                               versionEvents(5, 4),
 		"?start=-1":                              versionEvents(5, 5),
-		"?start=-2&end=-2":                       versionEvents(4, 4),
-		"?start=1&end=NOW":                       versionEvents(5, 1),
-		"?start=NOW":                             versionEvents(5, 5),
-		"?end=%231":                              versionEvents(1, 1),
-		"?end=~3":                                versionEvents(2, 1),
 		"?start=5&end=4":                         versionEvents(5, 4),
 		"?start=90mins":                          versionEvents(5, 5),
-		"?start=200mins&end=now":                 versionEvents(5, 3),
-		"?start=2days":                           versionEvents(5, 1),
 		"?end=2days":                             none,
-		"?start=@{150.minutes.ago}":              nil,
-		"?start=@{3.hours.ago}":                  versionEvents(5, 4),
 		"?start=@{2026-10-01T13:30:00}&end=4":    versionEvents(4, 3),
 		"?start=2026-10-01T13:30:00Z":            versionEvents(5, 3),
-		"?end=2026-10-01T13:30:00Z":              versionEvents(2, 1),
-		"?start=2026-10-02":                      none,
 		"?start=2&end=2026-10-01T14:30:00":       versionEvents(3, 2),
-		"?start=1790861400":                      versionEvents(5, 3),
 		"?start_ts=1790861400":                   versionEvents(5, 3),
 		"?end_ts=1790861400":                     versionEvents(2, 1),
 		"?from=1790861400&to=1790865000":         versionEvents(3, 3),
@@ -192,17 +172,12 @@ func TestEventsAreFilteredBySnapshotAndTime(t *testing.T) {
 		"?end_ts=1790861400&to=9790865000&end=4": versionEvents(2, 1),
 		"?start_ts=1790865000&end_ts=1790861400": none,
 		"?start_ts=0&end_ts=9e300":               versionEvents(5, 1),
-		"?start_ts=-5":                           versionEvents(5, 1),
 		"?start=4&interval=1..2":                 versionEvents(5, 4),
 		"?end=2&interval=4..5":                   versionEvents(2, 1),
 		"?interval=2..4&start_ts=1790861400":     versionEvents(4, 3),
 	} {
 		t.Run(s.CaseName(query), func(t *testing.T) {
 			s := s.In(t)
-			if want == nil {
-				s.Want(http.StatusBadRequest, http.MethodGet, s.EnvironmentsPath()+"/host/events"+query, nil)
-				return
-			}
 			s.WantEvents("host", query, want...)
 			slices.Reverse(want)
 			s.WantEvents("host", query+map[bool]string{true: "?", false: "&"}[query == ""]+"reverse=true", want...)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"testing"
 	"time"
 
@@ -49,121 +48,27 @@ func TestSnapshotsAreFoundByEveryExpression(t *testing.T) {
 	}
 }
 
-func TestExpressionsWithoutASnapshotAreNotFound(t *testing.T) {
-	t.Parallel()
-	s := apitest.Share(t)
-	s.CreateEnvironment("host", evidence.Server)
-	runFiveVersions(s, 0)
-	s.CreateEnvironment("empty", evidence.Server)
-	for _, c := range []struct{ environment, expression, want string }{
-		{"host", "6", "Snapshot 'host#6' resolves to 'host#6'. len(snapshots) == 5"},
-		{"host", "#6", "Snapshot 'host#6' resolves to 'host#6'. len(snapshots) == 5"},
-		{"host", "0", "Snapshot 'host#0' resolves to 'host#0'. len(snapshots) == 5"},
-		{"host", "#-0", "Snapshot 'host#-0' resolves to 'host#0'. len(snapshots) == 5"},
-		{"host", "-6", "Snapshot 'host#-6' resolves to 'host#0'. len(snapshots) == 5"},
-		{"host", "~999999", "Snapshot 'host~999999' resolves to 'host#-999994'. len(snapshots) == 5"},
-		{"host", "9223372036854775807", "Snapshot 'host#9223372036854775807' resolves to 'host#9223372036854775807'. len(snapshots) == 5"},
-		{"host", "@{2026-03-30T11:59:59}", "Snapshot 'host@{2026-03-30T11:59:59}' resolves to 'host#0'. len(snapshots) == 5"},
-		{"host", "@{99999999999999.weeks.ago}", "Snapshot 'host@{99999999999999.weeks.ago}' resolves to 'host#0'. len(snapshots) == 5"},
-		{"empty", "-1", "Snapshot 'empty#-1' resolves to 'empty#0'. len(snapshots) == 0"},
-		{"empty", "5", "Snapshot 'empty#5' resolves to 'empty#5'. len(snapshots) == 0"},
-		{"empty", "~3", "Snapshot 'empty~3' resolves to 'empty#-3'. len(snapshots) == 0"},
-		{"empty", "@{now}", "Snapshot 'empty@{now}' resolves to 'empty#0'. len(snapshots) == 0"},
-		{"empty", "@{2.days.ago}", "Snapshot 'empty@{2.days.ago}' resolves to 'empty#0'. len(snapshots) == 0"},
-	} {
-		t.Run(c.environment+" "+c.expression, func(t *testing.T) {
-			s := s.In(t)
-			want := "Org: '" + s.Org + "'. " + c.want + ". Indexes are 1-based"
-			s.WantError(http.StatusNotFound, want, http.MethodGet, "/snapshots/"+s.Org+"/"+c.environment+"/"+url.PathEscape(c.expression), "")
-		})
-	}
-}
-
-var garbledExpressions = []string{
-	"five", "1.5", "99999999999999999999", "~-1", "~", "##1", "#", "+1", "1 ", "１", "-", "host#1", "NOW",
-	"@", "@{", "@{}", "@now", "@{now", "@{garbage}", "@{0.days.ago}", "@{-1.days.ago}", "@{1.fortnights.ago}", "@{1.days}",
-	"@{2026-13-01T00:00:00}", "@{2026-03-31}", "@{2026-03-31T12:00:00+02:00}", "@{99999999999999999999999.days.ago}", "%", "\u2028", "'\"<>",
-}
-
-func TestGarbledExpressionsAreRefused(t *testing.T) {
-	t.Parallel()
-	s := apitest.Share(t)
-	s.CreateEnvironment("host", evidence.Server)
-	runFiveVersions(s, 0)
-	s.CreateEnvironment("empty", evidence.Server)
-	for _, environment := range []string{"host", "empty"} {
-		for _, expression := range garbledExpressions {
-			t.Run(environment+" "+expression, func(t *testing.T) {
-				path := "/snapshots/" + s.Org + "/" + environment + "/" + url.PathEscape(expression)
-				s.In(t).WantError(http.StatusBadRequest, "Bad snappish "+expression, http.MethodGet, path, "")
-			})
-		}
-	}
-}
-
 func TestSnapshotsAreListedBetweenPointsInTime(t *testing.T) {
 	t.Parallel()
 	s := startFiveDays(t)
-	s.CreateEnvironment("empty", evidence.Server)
-	list := func(s *apitest.Service, environment, interval, more string) []float64 {
-		s.T.Helper()
-		items := s.Read("/snapshots/" + s.Org + "/" + environment + "?interval=" + url.QueryEscape(interval) + more).([]any)
-		numbers := []float64{}
-		for _, item := range items {
-			numbers = append(numbers, apitest.Lookup(s.T, item, "index").(float64))
-		}
-		return numbers
-	}
-	for interval, want := range map[string][]float64{"NOW": {5}, "3": {3}, "-1": {5}, "~0": {5}, "#2": {2}, "@{2.days.ago}": {4}, "@{1.month.ago}": {}} {
-		t.Run(interval, func(t *testing.T) {
-			s := s.In(t)
-			for _, environment := range []string{"host", "all"} {
-				for _, more := range []string{"", "&page=1&per_page=15&reverse=true"} {
-					if got := list(s, environment, interval, more); !slices.Equal(got, want) {
-						t.Errorf("of %s%s: %v, want %v", environment, more, got, want)
-					}
+	for _, environment := range []string{"host", "all"} {
+		path := "/snapshots/" + s.Org + "/" + environment + "?interval="
+		for query, want := range map[string]string{
+			"@{2.days.ago}": "4",
+			"@{2026-03-31T12:00:10}..@{2026-04-01T12:00:10}":    "3 2",
+			"@{3.days.ago}..NOW&reverse=true&per_page=2&page=2": "5",
+		} {
+			t.Run(environment+" "+query, func(t *testing.T) {
+				s := s.In(t)
+				if got := apitest.Column(t, s.Read(path+query), "index"); got != want {
+					t.Errorf("%s, want %s", got, want)
 				}
-			}
-		})
+			})
+		}
+		s.WantError(http.StatusBadRequest, "Invalid interval value: 1..five", http.MethodGet, path+"1..five", "")
+		s.WantError(http.StatusNotFound, "Org: '"+s.Org+"'. Snapshot '"+environment+"#6' resolves to '"+environment+"#6'. len(snapshots) == 5. Indexes are 1-based",
+			http.MethodGet, path+"6..NOW", "")
 	}
-	for interval, want := range map[string][]float64{
-		"@{3.days.ago}..NOW":                             {5, 4, 3},
-		"@{2026-03-31T12:00:10}..@{2026-04-01T12:00:10}": {3, 2},
-		"3..@{2.days.ago}":                               {4, 3},
-		"@{1.month.ago}..2":                              {2, 1},
-		"@{1.month.ago}..@{2.months.ago}":                {},
-		"..@{4.days.ago}":                                {2, 1},
-		"NOW..~1":                                        {5, 4},
-		"5..4":                                           {5, 4},
-		"..":                                             {5, 4, 3, 2, 1},
-		"#2..#3":                                         {3, 2},
-		"@{2026-04-01T12:00:10Z}..@{2026-04-01T12:00:10}": {3},
-	} {
-		t.Run(interval, func(t *testing.T) {
-			if got := list(s.In(t), "host", interval, ""); !slices.Equal(got, want) {
-				t.Errorf("%v, want %v", got, want)
-			}
-		})
-	}
-	if got := list(s, "host", "@{3.days.ago}..NOW", "&reverse=true&per_page=2&page=2"); !slices.Equal(got, []float64{5}) {
-		t.Errorf("the second page in reverse: %v", got)
-	}
-	for _, interval := range []string{"@{2.days.ago}..NOW", "NOW", "-1"} {
-		t.Run("empty "+interval, func(t *testing.T) {
-			if got := list(s.In(t), "empty", interval, ""); len(got) != 0 {
-				t.Errorf("an empty environment lists %v", got)
-			}
-		})
-	}
-	for _, garbled := range []string{"1..2..3", "five", "1..five", "@{garbage}..NOW", "1..@{0.days.ago}", "1...2", "99999999999999999999..NOW"} {
-		t.Run(garbled, func(t *testing.T) {
-			s.In(t).WantError(http.StatusBadRequest, "Invalid interval value: "+garbled, http.MethodGet, "/snapshots/"+s.Org+"/host?interval="+url.QueryEscape(garbled), "")
-		})
-	}
-	s.WantError(http.StatusNotFound, "Org: '"+s.Org+"'. Snapshot 'host#6' resolves to 'host#6'. len(snapshots) == 5. Indexes are 1-based",
-		http.MethodGet, "/snapshots/"+s.Org+"/host?interval=6..NOW", "")
-	s.WantError(http.StatusNotFound, "Org: '"+s.Org+"'. Snapshot 'host#6' resolves to 'host#6'. len(snapshots) == 5. Indexes are 1-based",
-		http.MethodGet, "/snapshots/"+s.Org+"/host?interval=6", "")
 }
 
 func TestListingSnapshotsCostsTheSameHoweverManyThereAre(t *testing.T) {
