@@ -229,23 +229,6 @@ func TestBadAttestationTypesAreRefused(t *testing.T) {
 	s.Want(http.StatusNotFound, http.MethodGet, s.TypesPath()+"/x", nil)
 }
 
-func TestCustomAttestationIsJudgedByTheCurrentVersion(t *testing.T) {
-	t.Parallel()
-	s := apitest.Share(t)
-	s.CreateAttestationType(`{"name":"coverage","evaluator":{"content_type":"jq","rules":[".coverage >= 80"]}}`, apitest.SchemaFile(coverageSchema))
-	if !verdictOf(s, "coverage", `{"coverage":80}`) || verdictOf(s, "coverage", `{"coverage":79.5}`) || !verdictOf(s, "coverage", `"{\"coverage\": 81}"`) {
-		t.Error("the first version judges wrongly")
-	}
-	message, errors := s.AttestCustom(http.StatusBadRequest, "coverage", `{"coverage":"high"}`).Problem(t)
-	if message != "Input payload validation failed" || errors["attestation_data/coverage"] != "Input should be a valid number [input: high]" {
-		t.Errorf("%q %q", message, errors)
-	}
-	s.CreateAttestationType(`{"name":"coverage","evaluator":{"content_type":"jq","rules":[".coverage >= 90"]}}`)
-	if verdictOf(s, "coverage", `{"coverage":80}`) || !verdictOf(s, "coverage", `{"coverage":90}`) || verdictOf(s, "coverage", `{"coverage":null}`) {
-		t.Error("the second version judges wrongly")
-	}
-}
-
 func TestExpensiveRulesAreStopped(t *testing.T) {
 	t.Parallel()
 	const tooMuch = "The type's schema and rules take more CPU time or memory to evaluate than is allowed"

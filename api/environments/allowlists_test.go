@@ -139,6 +139,9 @@ func TestPermissionCreatesASnapshotAtOnce(t *testing.T) {
 	wantRunning(s, "prod", "1 false", "db false started-non-compliant missing_provenance", "web false started-non-compliant missing_provenance")
 	s.AllowArtifact("prod", "web", "hotfix")
 	wantRunning(s, "prod", "2 false", "db false unchanged missing_provenance", "web true became-compliant by allow_list")
+	if decisions := s.GetSnapshot("prod", "2").Artifact(t, "web")["policy_decisions"]; apitest.Lookup(t, decisions, 0, "status") != "NON-COMPLIANT" {
+		t.Errorf("the policy says %s", apitest.AsJSON(decisions))
+	}
 	sentence := "'administrator' has allowed the artifact in environment 'prod' on " + s.Clock.Read().UTC().Format("2006-01-02 at 15:04 UTC") + ", whatever policies say: hotfix"
 	if got := apitest.TextsIn(s.Read("/snapshots/" + s.Org + "/prod/2?explain=true")); !slices.Contains(got, sentence) {
 		t.Errorf("the snapshot says %q", got)

@@ -177,22 +177,6 @@ func TestNewEvidenceMakesAnEnvironmentCompliant(t *testing.T) {
 	}
 }
 
-func TestAllowedArtifactIsCompliantWhateverPoliciesSay(t *testing.T) {
-	t.Parallel()
-	s := apitest.Share(t)
-	s.CreateEnvironment("prod", evidence.Server)
-	s.StorePolicy("provenance", "provenance: {required: true}")
-	s.Attach("prod", "provenance")
-	s.ReportServer("prod", "web")
-	wantRunning(s, "prod", "1 false", "web false started-non-compliant missing_provenance")
-	s.AllowArtifact("prod", "web", "Legacy")
-	wantRunning(s, "prod", "2 true", "web true became-compliant by allow_list")
-	decisions := s.GetSnapshot("prod", "-1").Artifact(t, "web")["policy_decisions"]
-	if got := apitest.Lookup(t, decisions, 0, "status"); got != "NON-COMPLIANT" {
-		t.Errorf("the policy says %v", got)
-	}
-}
-
 func TestPermittedArtifactGetsAndLosesItsVerdictByPolicies(t *testing.T) {
 	t.Parallel()
 	s := apitest.Share(t)

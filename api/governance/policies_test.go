@@ -9,7 +9,6 @@ import (
 
 	"attestry/api/apitest"
 	"attestry/evidence"
-	"attestry/evidence/policy"
 	"attestry/scripts/fixturestest"
 )
 
@@ -165,39 +164,20 @@ func TestFaultyPoliciesAreRefused(t *testing.T) {
 	s := apitest.Share(t)
 	s.CreateControl("archived")
 	s.Want(http.StatusOK, http.MethodPost, s.ControlsPath()+"/archived/archive", nil)
-	rules := func(rules string) string {
-		return apitest.PolicyHead + "artifacts:\n  attestations:\n    - " + rules + "\n"
-	}
-	aliases := apitest.PolicyHead + "a: &a [x,x,x,x,x,x,x,x,x]\n"
-	for i := range 9 {
-		aliases += fmt.Sprintf("b%d: &b%d [*a,*a,*a,*a,*a,*a,*a,*a,*a]\n", i, i)
+	decision := func(control string) string {
+		return apitest.PolicyHead + "artifacts: {attestations: [{type: decision, for_control: " + control + "}]}\n"
 	}
 	for name, c := range map[string]struct{ content, text string }{
-		"nothing":             {"", "1 validation errors for Policy\n(line 1)\n  Input should be a valid dictionary or instance of Policy [input: None]"},
-		"broken YAML":         {apitest.PolicyHead + "artifacts: {provenance: [\n", "1 validation errors for Policy\n(line 3"},
-		"no schema":           {"artifacts: {}", "_schema (line 1, column 1)\n  Field required"},
-		"unknown key":         {apitest.PolicyHead + "environments: []", "environments (line 2, column 1)\n  Extra inputs are not permitted"},
-		"unknown key below":   {rules("{type: snyk, exceptions: []}"), "artifacts.attestations.0.exceptions (line 4, column 20)\n  Extra inputs are not permitted"},
-		"both wildcards":      {rules("{type: '*', name: '*'}"), "artifacts.attestations.0 (line 4, column 7)\n  Value error, name and type cannot both be '*'"},
-		"type with a hyphen":  {rules("{type: pull-request}"), "artifacts.attestations.0.type (line 4, column 14)\n  Input should be 'generic', 'junit', 'snyk', 'pull_request'"},
-		"condition":           {rules("{type: snyk, if: '${{ flow.nme }}'}"), "artifacts.attestations.0.if (line 4, column 24)\n  Invalid expression at character 5: 'flow.nme' is unknown"},
-		"control of a scan":   {rules("{type: snyk, for_control: C-1}"), "Value error, for_control needs the type 'decision'"},
-		"unknown control":     {rules("{type: decision, for_control: none}"), "Control 'none' does not exist in organization '" + s.Org + "'"},
-		"archived control":    {rules("{type: decision, for_control: archived}"), "Control 'archived' is archived in organization '" + s.Org + "'"},
-		"two faults":          {"a: 1\nb: 2\n", "3 validation errors for Policy\n"},
-		"two documents":       {apitest.PolicyHead + "---\n" + apitest.PolicyHead, "there is more than one document in the file"},
-		"aliases of aliases":  {aliases, "Extra inputs are not permitted"},
-		"deep nesting":        {apitest.PolicyHead + "artifacts: " + strings.Repeat("[", 5000), "Invalid YAML"},
-		"too many rules":      {apitest.PolicyHead + "artifacts:\n  attestations:\n" + strings.Repeat("    - {type: snyk}\n", policy.MaxRules+1), "A policy has at most 1000 attestation rules and exceptions"},
-		"large pattern":       {rules(`{type: snyk, if: '${{ matches(flow.name, "` + strings.Repeat("(a*)*", 300) + `") }}'}`), "longer than 1000 bytes"},
-		"pattern of patterns": {rules(`{type: snyk, if: '${{ matches(flow.name, "(((a{1,99}){1,99}){1,99})") }}'}`), "Invalid expression"},
-		"no text":             {"\xff\xfe", "the file is not UTF-8 text"},
+		"broken YAML":      {apitest.PolicyHead + "artifacts: {provenance: [\n", "1 validation errors for Policy\n(line 3"},
+		"unknown control":  {decision("none"), "Control 'none' does not exist in organization '" + s.Org + "'"},
+		"archived control": {decision("archived"), "Control 'archived' is archived in organization '" + s.Org + "'"},
+		"no text":          {"\xff\xfe", "the file is not UTF-8 text"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := s.In(t)
 			message, errors := s.PutPolicy(http.StatusBadRequest, `{"name":"p"}`, apitest.PolicyFile(c.content)).Problem(t)
 			if message != "Input payload validation failed" || len(errors) != 1 || !strings.Contains(errors["policy_file"], c.text) {
-				t.Errorf("%q %.2000q\nwant %q", message, errors, c.text)
+				t.Errorf("%q %q, want %q", message, errors, c.text)
 			}
 		})
 	}

@@ -165,6 +165,9 @@ func TestRequestsThatReachNoOperationHaveAnIDAndAreCounted(t *testing.T) {
 				t.Fatalf("answers %v, want one with %d", answers, c.status)
 			}
 			expectSecurityHeaders(t, answers[0].Header, "no-store")
+			if body, _ := io.ReadAll(answers[0].Body); !strings.HasPrefix(string(body), `{"message":`) {
+				t.Errorf("answered %s", body)
+			}
 			if id := answers[0].Header.Get(requestIDHeader); id == "" || !strings.Contains(s.journal.String(), `"request_id":"`+id+`"`) {
 				t.Errorf("request id %q, log %s", id, s.journal)
 			}

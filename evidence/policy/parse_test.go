@@ -112,12 +112,16 @@ func TestHostilePoliciesAreRefused(t *testing.T) {
 		aliases += fmt.Sprintf("b%d: &b%d [*a,*a,*a,*a,*a,*a,*a,*a,*a]\n", i, i)
 	}
 	for name, c := range map[string]struct{ content, want string }{
-		"a megabyte of rules":  {head + "artifacts:\n  attestations:\n" + strings.Repeat(rule, 1<<20/len(rule)), "has too many parts"},
-		"more rules than fit":  {head + "artifacts:\n  attestations:\n" + strings.Repeat(rule, policy.MaxRules+1), "at most 1000 attestation rules and exceptions"},
-		"aliases":              {aliases, "Extra inputs are not permitted"},
-		"an alias of itself":   {head + "artifacts: &a {provenance: *a}", "Extra inputs are not permitted"},
-		"a repeated condition": {head + "artifacts: {attestations: [{type: snyk, if: '${{ matches(flow.name, \"" + strings.Repeat("(a*)*", 300) + "\") }}'}]}", "longer than 1000 bytes"},
-		"no UTF-8":             {"\xff", "not UTF-8 text"},
+		"a megabyte of rules":   {head + "artifacts:\n  attestations:\n" + strings.Repeat(rule, 1<<20/len(rule)), "has too many parts"},
+		"more rules than fit":   {head + "artifacts:\n  attestations:\n" + strings.Repeat(rule, policy.MaxRules+1), "at most 1000 attestation rules and exceptions"},
+		"aliases":               {aliases, "Extra inputs are not permitted"},
+		"an alias of itself":    {head + "artifacts: &a {provenance: *a}", "Extra inputs are not permitted"},
+		"a repeated condition":  {head + "artifacts: {attestations: [{type: snyk, if: '${{ matches(flow.name, \"" + strings.Repeat("(a*)*", 300) + "\") }}'}]}", "longer than 1000 bytes"},
+		"no UTF-8":              {"\xff", "not UTF-8 text"},
+		"two faults":            {"a: 1\nb: 2\n", "3 validation errors for Policy\n"},
+		"two documents":         {head + "---\n" + head, "there is more than one document in the file"},
+		"deep nesting":          {head + "artifacts: " + strings.Repeat("[", 5000), "Invalid YAML"},
+		"a pattern of patterns": {head + "artifacts: {attestations: [{type: snyk, if: '${{ matches(flow.name, \"(((a{1,99}){1,99}){1,99})\") }}'}]}", "Invalid expression"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := policy.Parse([]byte(c.content))
