@@ -8,36 +8,6 @@ import (
 	"attestry/evidence"
 )
 
-func TestUnitedStateDependsOnAllMembers(t *testing.T) {
-	yes, no := new(true), new(false)
-	for name, c := range map[string]struct {
-		states []*bool
-		want   *bool
-	}{
-		"no members":              {nil, nil},
-		"one true":                {[]*bool{yes}, yes},
-		"one false":               {[]*bool{no}, no},
-		"one unknown":             {[]*bool{nil}, nil},
-		"all true":                {[]*bool{yes, yes}, yes},
-		"false among true":        {[]*bool{yes, no, yes}, no},
-		"unknown among true":      {[]*bool{yes, nil}, nil},
-		"unknown before true":     {[]*bool{nil, yes}, nil},
-		"false outweighs unknown": {[]*bool{nil, no}, no},
-		"false before unknown":    {[]*bool{no, nil, yes}, no},
-	} {
-		if got := evidence.UnitedState(c.states); shownState(got) != shownState(c.want) {
-			t.Errorf("%s: %s, want %s", name, shownState(got), shownState(c.want))
-		}
-	}
-}
-
-func shownState(state *bool) string {
-	if state == nil {
-		return "unknown"
-	}
-	return fmt.Sprint(*state)
-}
-
 func TestChangeOfAnEnvironmentAppliesWhatIsSent(t *testing.T) {
 	before := evidence.Environment{Description: "d", IncludeScaling: true, Included: []string{"a", "b"}, Policies: []string{"p", "q"}}
 	for name, c := range map[string]struct {

@@ -34,6 +34,7 @@ func TestLogicalSnapshotsFollowEachOther(t *testing.T) {
 		"a member's snapshot":    {last.WithSnapshot(made("two", 6, 200, &yes)), "#5 at 200.000000, true, 2 events behind 10: one/2 two/6 new/0 for two/6"},
 		"one that comes late":    {last.WithSnapshot(made("two", 6, 50, nil)), "#5 at 100.000001, null, 2 events behind 10: one/2 two/6 new/0 for two/6"},
 		"one of the same time":   {last.WithSnapshot(made("one", 3, 100, &yes)), "#5 at 100.000001, false, 2 events behind 10: one/3 two/5 new/0 for one/3"},
+		"a lost state":           {last.WithSnapshot(made("one", 3, 200, nil)), "#5 at 200.000000, false, 2 events behind 10: one/3 two/5 new/0 for one/3"},
 		"a member's first":       {last.WithSnapshot(made("new", 1, 200, nil)), "#5 at 200.000000, false, 2 events behind 10: one/2 two/5 new/1 for new/1"},
 		"a member has left":      {last.WithMembers([]Member{{"one", 2, &yes}}, 300), "#5 at 300.000000, true, 0 events behind 10: one/2"},
 		"all have left":          {last.WithMembers(nil, 300), "#5 at 300.000000, null, 0 events behind 10:"},

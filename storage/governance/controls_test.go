@@ -56,35 +56,6 @@ func storedVersions(t *testing.T, controls *governance.Controls, identifier stri
 	return strings.Join(lines, ", ")
 }
 
-func TestControlIsStoredWithItsVersions(t *testing.T) {
-	controls, _, _ := newControls(t)
-	fresh := freshControl("o", "C-1")
-	fresh.Description, fresh.Links = new("text"), map[string]string{"a.b": "https://example.com"}
-	created, err := controls.Create(t.Context(), fresh)
-	if err != nil || created.Version != 1 {
-		t.Fatalf("created %+v, %v", created, err)
-	}
-	changed, err := rename(t, controls, "C-1", "other")
-	if err != nil || changed.Version != 2 || changed.Name != "other" || *changed.Description != "text" || changed.Links["a.b"] == "" || changed.CreatedBy != "ann" {
-		t.Errorf("changed to %+v, %v", changed, err)
-	}
-	if same, err := rename(t, controls, "C-1", "other"); err != nil || same.Version != 2 {
-		t.Errorf("the same change again made %+v, %v", same, err)
-	}
-	if archived, err := controls.Change(t.Context(), "o", "C-1", control.Change{Archived: new(true)}, "bob", 3); err != nil || !archived.Archived {
-		t.Errorf("archived %+v, %v", archived, err)
-	}
-	if versions := storedVersions(t, controls, "C-1"); versions != "1 Created name of C-1, 2 Edited other, 3 Archived other" {
-		t.Errorf("the versions are %s", versions)
-	}
-	if _, err := controls.Create(t.Context(), fresh); !errors.Is(err, storage.ErrExists) {
-		t.Errorf("created again although it is archived: %v", err)
-	}
-	if latest, err := controls.LatestVersion(t.Context(), "o", "C-1"); err != nil || latest != 3 {
-		t.Errorf("the latest version is %d, %v", latest, err)
-	}
-}
-
 func TestUnknownControlsAreNotFound(t *testing.T) {
 	controls, _, _ := newControls(t)
 	createControls(t, controls, "o", "C-1")

@@ -79,14 +79,6 @@ func TestPolicyIsStoredWithItsVersions(t *testing.T) {
 	}
 }
 
-func TestReturningToEarlierContentCreatesAVersion(t *testing.T) {
-	policies, _, _ := newPolicies(t)
-	putPolicies(t, policies, policyChange("o", "p", "one", 1), policyChange("o", "p", "two", 2), policyChange("o", "p", "one", 3))
-	if versions := storedPolicy(t, policies, "p"); versions != "1 one, 2 two, 3 one" {
-		t.Errorf("the versions are %s", versions)
-	}
-}
-
 func TestPolicyWithoutAFileIsNotFound(t *testing.T) {
 	policies, _, _ := newPolicies(t)
 	putPolicies(t, policies, policyChange("other", "p", "one", 1))

@@ -68,43 +68,6 @@ func access(t *testing.T, store *tenancy.Tenancy, secret, org string) evidence.R
 	return got.Role
 }
 
-func TestMembersAreSetAndRemovedAndRecorded(t *testing.T) {
-	store, _, _ := newTenancy(t)
-	for _, step := range []struct {
-		role    evidence.Role
-		created bool
-		logged  string
-	}{
-		{evidence.Reader, true, "added user bert none->reader by anna (app)"},
-		{evidence.Member, false, "changed user bert reader->member by anna (app)"},
-		{evidence.Member, false, "changed user bert reader->member by anna (app)"},
-	} {
-		change, err := store.SetMember(t.Context(), "acme", "bert", step.role, annaActs)
-		if err != nil || change.Created != step.created {
-			t.Errorf("%v: created %t, %v", step.role, change.Created, err)
-		}
-		if got := access(t, store, bertsKey, "acme"); got != step.role {
-			t.Errorf("bert is %v, want %v", got, step.role)
-		}
-		wantLog(t, store, "acme", step.logged)
-	}
-	org, _ := store.Organization(t.Context(), "acme")
-	members, err := store.Members(t.Context(), org.ID)
-	if err != nil || len(members) != 2 || members[0].UserName != "anna" || members[1].UserName != "bert" || members[1].Role != evidence.Member {
-		t.Errorf("members are %+v, %v", members, err)
-	}
-	if _, err := store.RemoveMember(t.Context(), "acme", "bert", annaActs); err != nil {
-		t.Fatal(err)
-	}
-	if got := access(t, store, bertsKey, "acme"); got != evidence.NoRole {
-		t.Errorf("bert, who was removed, is %v", got)
-	}
-	wantLog(t, store, "acme", "removed user bert member->none by anna (app)")
-	if _, err := store.RemoveMember(t.Context(), "acme", "bert", annaActs); !errors.Is(err, storage.ErrNotFound) {
-		t.Errorf("removing bert again gives %v", err)
-	}
-}
-
 func TestServiceAccountsThatAMemberLeavesAreListedAndRevoked(t *testing.T) {
 	store, _, _ := newTenancy(t)
 	set := func(role evidence.Role) []string {
