@@ -175,14 +175,6 @@ func (a answer) expect(t *testing.T, status int, message string) {
 	}
 }
 
-// expectText expects status 200 and a body.
-func (a answer) expectText(t *testing.T, body string) {
-	t.Helper()
-	if a.status != http.StatusOK || a.body != body {
-		t.Errorf("got %d %s, want %s", a.status, a.body, body)
-	}
-}
-
 // dial opens a connection for requests that a test writes by itself.
 func (r *testServer) dial(t *testing.T) (net.Conn, *bufio.Reader) {
 	t.Helper()

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -119,6 +120,27 @@ func TestSnapshotsAreListedNewestFirst(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestConcurrentReportsMakeASnapshotEach is for the race detector.
+func TestConcurrentReportsMakeASnapshotEach(t *testing.T) {
+	t.Parallel()
+	const reports = 30
+	s := apitest.Share(t)
+	s.CreateEnvironment("busy", evidence.Server)
+	var group sync.WaitGroup
+	for n := range reports {
+		group.Go(func() {
+			got := s.Do(http.MethodPut, "/api/v2"+s.EnvironmentsPath()+"/busy/report/server", apitest.SnapshotterKey, apitest.ServerReport(fmt.Sprint(n)))
+			if got.Status != http.StatusCreated && got.Status != http.StatusOK {
+				t.Errorf("report %d: status %d: %s", n, got.Status, got.Body)
+			}
+		})
+	}
+	group.Wait()
+	apitest.Eventually(t, "all reports are processed", func() bool {
+		return s.Do(http.MethodGet, fmt.Sprintf("/api/v2/snapshots/%s/busy/%d", s.Org, reports), apitest.ReaderKey, nil).Status == http.StatusOK
+	})
 }
 
 // renamed is a report of one image.
