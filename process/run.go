@@ -174,7 +174,9 @@ func healthcheck(ctx context.Context, settings config.Settings) error {
 	if err != nil {
 		return err
 	}
-	response, err := http.DefaultClient.Do(request)
+	// The default client would ask a proxy of the environment, unless the address is a loopback one.
+	client := http.Client{Transport: &http.Transport{}}
+	response, err := client.Do(request)
 	if err != nil {
 		return err
 	}

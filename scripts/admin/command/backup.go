@@ -100,7 +100,10 @@ func openFolder(ctx context.Context, folder string) (storage.Documents, error) {
 
 // checkApart refuses a backup store inside or around a folder of the service, or one that backups or restores delete.
 func checkApart(backups config.Objects, stores config.Stores) error {
-	if backups.Engine == stores.Objects.Engine && backups == stores.Objects {
+	same := stores.Objects
+	// Other credentials lead to the same bucket.
+	same.AccessKey, same.SecretKey, same.Secure = backups.AccessKey, backups.SecretKey, backups.Secure
+	if backups == same {
 		return errors.New("the backup would be in the object store of the service")
 	}
 	for _, path := range []string{stores.Database.Path, stores.Database.Path + ".backup", stores.Database.Path + ".restoring", stores.Objects.Path} {

@@ -12,6 +12,7 @@ import (
 
 	"attestry/app"
 	"attestry/app/verify"
+	"attestry/config"
 	"attestry/evidence"
 	"attestry/process/cli"
 	"attestry/storage"
@@ -97,6 +98,22 @@ func TestImpossibleBackupsAndRestoresFail(t *testing.T) {
 		t.Errorf("status %d: %s", status, errs.String())
 	}
 	s.environ[0] = "ATTESTRY_DATABASE_URL=pebble://" + filepath.Join(folder, "documents")
+}
+
+func TestBackupIsNotMadeInTheBucketOfTheServiceWithOtherCredentials(t *testing.T) {
+	var stores config.Stores
+	for name, refused := range map[string]bool{"http://backup:other@127.0.0.1:1/bucket": true, "http://backup:other@127.0.0.1:1/backups": false} {
+		to, err := parseBackupStore(name)
+		if err == nil {
+			err = stores.Objects.UnmarshalText([]byte("http://service:secret@127.0.0.1:1/bucket"))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := checkApart(to, stores); (err != nil) != refused {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
 
 func TestBackupDoesNotDeleteAnEarlierOneInTheFolderOfItsCheckpoint(t *testing.T) {
