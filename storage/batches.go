@@ -161,27 +161,19 @@ func (r *boundedRead) context(ctx context.Context, n int) context.Context {
 	})
 }
 
-// MapBatches is a list with each batch converted.
-func MapBatches[S, T any](source *Batches[S], convert func(ctx context.Context, batch []S, maxBytes int) ([]T, error)) *Batches[T] {
-	b := &Batches[T]{more: source.more}
-	b.next = func(ctx context.Context, maxBytes int) ([]T, error) {
-		batch, err := source.Next(ctx, maxBytes)
-		b.more = source.more
-		if err != nil {
-			return nil, err
-		}
-		return convert(ctx, batch, maxBytes)
-	}
-	return b
-}
-
 // JoinVersions joins heads with their versions. The query finds the versions of all heads, and of returns the name of a
 // version's head. It takes one command per batch of heads, and one for all versions. If the versions exceed a batch,
 // join gets nil and must find those of its head.
 func JoinVersions[H, V, J any](heads *Batches[H], versions Collection[V], query Query, of func(*V) string, join func(head *H, all map[string][]V) J) *Batches[J] {
 	var all map[string][]V
 	loaded := false
-	return MapBatches(heads, func(ctx context.Context, found []H, maxBytes int) ([]J, error) {
+	b := &Batches[J]{more: heads.more}
+	b.next = func(ctx context.Context, maxBytes int) ([]J, error) {
+		found, err := heads.Next(ctx, maxBytes)
+		b.more = heads.more
+		if err != nil {
+			return nil, err
+		}
 		if !loaded {
 			query.Limit, query.MaxBytes = MaxMany, maxBytes
 			read, next, err := versions.Find(ctx, query)
@@ -196,5 +188,6 @@ func JoinVersions[H, V, J any](heads *Batches[H], versions Collection[V], query 
 			}
 		}
 		return evidence.Map(found, func(head H) J { return join(&head, all) }), nil
-	})
+	}
+	return b
 }

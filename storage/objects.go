@@ -94,3 +94,22 @@ func ParseObjectKey(key string) (Object, error) {
 
 // ValidScope reports whether a text can be a scope.
 func ValidScope(scope string) bool { return scopeForm.MatchString(scope) }
+
+// ConvertErrors reads content with its errors converted, but for io.EOF, and closes it with closer.
+func ConvertErrors(content io.Reader, closer io.Closer, convert func(error) error) io.ReadCloser {
+	return &converted{content, closer, convert}
+}
+
+type converted struct {
+	io.Reader
+	io.Closer
+	convert func(error) error
+}
+
+func (c *converted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = c.convert(err)
+	}
+	return n, err
+}

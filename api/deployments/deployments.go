@@ -51,7 +51,7 @@ func (h *handlers) listDeployments(ctx context.Context, in *listDeploymentsInput
 		if err != nil {
 			return nil, err
 		}
-		query.Repos = []string{repo.ID}
+		query.Repo = repo.ID
 	}
 	return h.pageOfDeployments(ctx, query, in.Page, in.PerPage)
 }
@@ -175,7 +175,7 @@ func (h *handlers) listRepoDeployments(ctx context.Context, in *listRepoDeployme
 
 // repoQuery returns the query for a repository's deployments to the named environments, or to all without names.
 func (h *handlers) repoQuery(ctx context.Context, id string, names []string, span resource.Window) (environments.DeploymentQuery, error) {
-	query := environments.DeploymentQuery{Org: server.Access(ctx).OrgID, Repos: []string{id}}
+	query := environments.DeploymentQuery{Org: server.Access(ctx).OrgID, Repo: id}
 	query.From, query.To = span.From, span.To
 	_, err := h.LoadRepoByID(ctx, id)
 	names = evidence.WithoutEmpty(names)

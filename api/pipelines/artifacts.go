@@ -67,7 +67,7 @@ func (h *handlers) listArtifacts(ctx context.Context, in *listArtifactsInput) (*
 		if err != nil {
 			return nil, err
 		}
-		query.Repos = []string{repo.ID}
+		query.Repo = repo.ID
 	}
 	if in.Search != "" {
 		ids, err := h.Artifacts.Containing(ctx, query, in.Search)

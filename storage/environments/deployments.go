@@ -81,12 +81,13 @@ func (d *Deployments) KeepStarts(ctx context.Context, number int64, made, learne
 // DeploymentQuery asks for deployments between two times in Unix seconds, both included, newest first.
 type DeploymentQuery struct {
 	Org string
-	// Repos and Environments are ids to look for, at most MaxMany each; nil means all. A deployment from several of the
-	// repositories is found once for each.
-	Repos, Environments []string
-	From, To            float64
-	Offset, Limit       int
-	OldestFirst         bool
+	// Repo is the id of a repository, "" for all.
+	Repo string
+	// Environments are ids, at most MaxMany; nil means all.
+	Environments  []string
+	From, To      float64
+	Offset, Limit int
+	OldestFirst   bool
 }
 
 func (q *DeploymentQuery) query() storage.Query {
@@ -95,24 +96,18 @@ func (q *DeploymentQuery) query() storage.Query {
 		Descending: !q.OldestFirst, Offset: q.Offset, Limit: q.Limit,
 	}
 	switch {
-	case q.isCrossProduct():
-		query.Index, query.Equal = "repo", []any{storage.TextSet(q.Repos)}
-		query.Where = []storage.Condition{{Field: "repo_environment", Operator: storage.OneOf, Value: storage.TextSet(q.Environments)}}
-	case q.Repos != nil && q.Environments != nil:
-		query.Index, query.Equal = "repo_environment", []any{storage.OneOrSet(q.Repos), storage.OneOrSet(q.Environments)}
-	case q.Repos != nil:
-		query.Index, query.Equal = "repo", []any{storage.OneOrSet(q.Repos)}
+	case q.Repo != "" && q.Environments != nil:
+		query.Index, query.Equal = "repo_environment", []any{q.Repo, storage.OneOrSet(q.Environments)}
+	case q.Repo != "":
+		query.Index, query.Equal = "repo", []any{q.Repo}
 	case q.Environments != nil:
 		query.Index, query.Equal = "environment", []any{storage.OneOrSet(q.Environments)}
 	}
 	return query
 }
 
-// isCrossProduct reports whether several repositories meet several environments. A query takes only one set.
-func (q *DeploymentQuery) isCrossProduct() bool { return len(q.Repos) > 1 && len(q.Environments) > 1 }
-
 func (q *DeploymentQuery) matchesNothing() bool {
-	return (q.Repos != nil && len(q.Repos) == 0) || (q.Environments != nil && len(q.Environments) == 0)
+	return q.Environments != nil && len(q.Environments) == 0
 }
 
 // List returns a page of deployments.
@@ -141,27 +136,14 @@ func (d *Deployments) EachID(ctx context.Context, q DeploymentQuery, yield func(
 	})
 }
 
-// Count returns how many deployments there are, at most MaxCount: a command, or one per repository of a cross product.
+// Count returns how many deployments there are, at most MaxCount.
 func (d *Deployments) Count(ctx context.Context, q DeploymentQuery) (int64, error) {
 	if q.matchesNothing() {
 		return 0, nil
 	}
-	if !q.isCrossProduct() {
-		query := q.query()
-		query.Offset, query.Limit = 0, 0
-		return d.Collection.Count(ctx, query)
-	}
-	total := int64(0)
-	for _, repo := range q.Repos {
-		part := q
-		part.Repos = []string{repo}
-		count, err := d.Count(ctx, part)
-		if err != nil {
-			return 0, err
-		}
-		total += count
-	}
-	return min(total, storage.MaxCount), nil
+	query := q.query()
+	query.Offset, query.Limit = 0, 0
+	return d.Collection.Count(ctx, query)
 }
 
 // DeploymentMoment is when something was deployed, and how long that took.

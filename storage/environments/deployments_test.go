@@ -35,8 +35,8 @@ func TestMomentsAreTheNewestOfMany(t *testing.T) {
 	}
 	record(s, made...)
 	for _, query := range []environments.DeploymentQuery{
-		{Org: "acme"}, {Org: "acme", Environments: []string{"prod"}}, {Org: "acme", Repos: []string{"r1"}},
-		{Org: "acme", Repos: []string{"r1"}, Environments: []string{"prod", "beta"}},
+		{Org: "acme"}, {Org: "acme", Environments: []string{"prod"}}, {Org: "acme", Repo: "r1"},
+		{Org: "acme", Repo: "r1", Environments: []string{"prod", "beta"}},
 	} {
 		query.From, query.To, query.Limit = 10, 2_400, 2_200
 		moments, err := s.Deployments.Moments(t.Context(), query)
@@ -54,14 +54,14 @@ func TestMomentsAreTheNewestOfMany(t *testing.T) {
 	}
 }
 
-func TestDeploymentsAreListedBySeveralRepositoriesAndEnvironments(t *testing.T) {
+func TestDeploymentsOfARepositoryAreListedBySeveralEnvironments(t *testing.T) {
 	s := apptest.NewFixture(t)
 	record(s,
 		deployed("prod", "r1", 1), deployed("prod", "r2", 2), deployed("beta", "r1", 3), deployed("idle", "r1", 4),
-		deployed("prod", "r3", 5), deployed("prod", "", 6), deployed("beta", "r2", 7),
+		deployed("prod", "r1", 5), deployed("prod", "", 6), deployed("beta", "r1", 7),
 	)
 	query := environments.DeploymentQuery{
-		Org: "acme", Repos: []string{"r1", "r2"}, Environments: []string{"beta", "prod"}, From: 2, To: 9, Offset: 1, Limit: 5,
+		Org: "acme", Repo: "r1", Environments: []string{"beta", "prod"}, From: 2, To: 9, Offset: 1, Limit: 5,
 	}
 	found, err := s.Deployments.List(t.Context(), query)
 	s.Must(err)
@@ -69,7 +69,7 @@ func TestDeploymentsAreListedBySeveralRepositoriesAndEnvironments(t *testing.T) 
 	for _, one := range found {
 		times = append(times, one.Timestamp)
 	}
-	if count, err := s.Deployments.Count(t.Context(), query); count != 3 || err != nil || !slices.Equal(times, []float64{3, 2}) {
+	if count, err := s.Deployments.Count(t.Context(), query); count != 3 || err != nil || !slices.Equal(times, []float64{5, 3}) {
 		t.Errorf("found %v of %d, %v", times, count, err)
 	}
 	query.Environments = []string{}

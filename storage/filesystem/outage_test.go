@@ -62,7 +62,7 @@ func TestClosedStoreIsAnOutage(t *testing.T) {
 }
 
 func TestDiskErrorWhileReadingAnObjectIsAnOutage(t *testing.T) {
-	failing := outageReader{iotest.ErrReader(pathError(syscall.EIO))}
+	failing := storage.ConvertErrors(iotest.ErrReader(pathError(syscall.EIO)), nil, asOutage)
 	if _, err := io.ReadAll(failing); !errors.Is(err, storage.ErrOutage) {
 		t.Errorf("got %v", err)
 	}

@@ -89,10 +89,7 @@ func (s *Store) Get(ctx context.Context, key string, offset, length int64) (io.R
 	if length < 0 || length > rest {
 		length = rest
 	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{outageReader{io.NewSectionReader(file, offset, length)}, file}, nil
+	return storage.ConvertErrors(io.NewSectionReader(file, offset, length), file, asOutage), nil
 }
 
 // Stat describes an object.
@@ -249,12 +246,4 @@ func asOutage(err error) error {
 		return storage.Outage(storage.ObjectStore, err)
 	}
 	return err
-}
-
-// outageReader marks errors of the disk while an object is read.
-type outageReader struct{ io.Reader }
-
-func (r outageReader) Read(p []byte) (int, error) {
-	n, err := r.Reader.Read(p)
-	return n, asOutage(err)
 }

@@ -84,7 +84,7 @@ func (o *guardedObjects) open(ctx context.Context, object storage.Object, offset
 		return nil, o.explain(object.Key, err)
 	}
 	verified := newVerifyingReader(content, object.SHA256, offset, length)
-	return &reportingReader{Reader: verified, Closer: content, objects: o, key: object.Key}, nil
+	return storage.ConvertErrors(verified, content, func(err error) error { return o.explain(object.Key, err) }), nil
 }
 
 // Stat implements storage.Objects.
@@ -147,22 +147,6 @@ func ProbeObjects(ctx context.Context, objects storage.Objects) (key string, kep
 		return "", nil, err
 	}
 	return object.Key, objects.Delete(ctx, object.Key), nil
-}
-
-// reportingReader reports damage that is found while an object is sent.
-type reportingReader struct {
-	io.Reader
-	io.Closer
-	objects *guardedObjects
-	key     string
-}
-
-func (r *reportingReader) Read(p []byte) (int, error) {
-	n, err := r.Reader.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		err = r.objects.explain(r.key, err)
-	}
-	return n, err
 }
 
 type progressiveObjects struct {

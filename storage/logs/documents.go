@@ -46,7 +46,7 @@ func (d *Documents) Unlogged(ctx context.Context, collection, org string, facts 
 	}
 	nameOf := func(fact *storage.Record) string { return leafName(kind.name, entryID(org, fact.ID)) }
 	// A leaf is pending until its index is stored, so pending leaves are read first.
-	missing, err := d.without(ctx, pendingSchema, facts, func(fact *storage.Record) string { return pendingKey(org, kind.at(fact, 0), nameOf(fact)) })
+	missing, err := d.without(ctx, PendingSchema, facts, func(fact *storage.Record) string { return pendingKey(org, kind.at(fact, 0), nameOf(fact)) })
 	if err != nil {
 		return nil, err
 	}

@@ -10,9 +10,6 @@ import (
 	"attestry/storage"
 )
 
-// CheckpointSchemas are the collections that change when a checkpoint is published.
-func CheckpointSchemas() []*storage.Schema { return []*storage.Schema{checkpointSchema} }
-
 // FactName is the name of the leaf of a fact of a kind, kind/id, by the parts of its id. For documents that are
 // replaced, use VersionNames.
 func FactName(kind string, id ...string) string {

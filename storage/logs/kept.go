@@ -120,7 +120,7 @@ func (l *Logs) CheckConsistent(ctx context.Context, log *Log, last Kept) (string
 // logs must not be continued, by organization.
 func (l *Logs) RecordRestore(ctx context.Context, why string) (map[string]string, error) {
 	halted := map[string]string{}
-	for record, err := range transfer.DocumentsIn(l.docs, logSchema).All(ctx, "") {
+	for record, err := range transfer.DocumentsIn(l.docs, LogSchema).All(ctx, "") {
 		if err != nil {
 			return halted, err
 		}

@@ -97,7 +97,7 @@ func (k *kind) leaf(fact *storage.Record, stored float64) (Leaf, error) {
 // writes returns the writes that store the leaf of a fact, and a copy of a fact that is replaced.
 func (k *kind) writes(leaf *Leaf, fact *storage.Record, of storage.WriteKind) ([]storage.Write, error) {
 	body, err := sonic.Marshal(leaf)
-	pending := storage.Write{Kind: of, Schema: pendingSchema, Record: storage.Record{ID: leaf.pendingKey(), Revision: fact.Revision, Body: body}}
+	pending := storage.Write{Kind: of, Schema: PendingSchema, Record: storage.Record{ID: leaf.pendingKey(), Revision: fact.Revision, Body: body}}
 	if !k.replaced {
 		return []storage.Write{pending}, err
 	}
@@ -130,8 +130,8 @@ type Leaf struct {
 }
 
 var (
-	// pendingSchema has the pending leaves, by organization and time.
-	pendingSchema = &storage.Schema{Name: "log_pending", Unconditional: true}
+	// PendingSchema has the pending leaves, by organization and time. It changes when something is to be logged.
+	PendingSchema = &storage.Schema{Name: "log_pending", Unconditional: true}
 	// versionSchema has the canonical bytes of facts that are replaced, by the keys of their leaves.
 	versionSchema = &storage.Schema{Name: "log_versions", Opaque: true}
 )

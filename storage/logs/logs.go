@@ -99,24 +99,20 @@ type Part struct {
 func (p *Part) ObjectKeys() []string { return []string{p.Object} }
 
 var (
-	logSchema = storage.NewSchema("log_states",
+	// LogSchema changes when a checkpoint is signed.
+	LogSchema = storage.NewSchema("log_states",
 		storage.Index{Name: "due", Fields: []string{"due"}, Required: "due"}, cosignIndex)
-	blockSchema      = storage.NewSchema("log_entries", storage.Index{Name: "first", Fields: []string{"org", "first"}})
-	checkpointSchema = storage.NewSchema("log_notes", storage.Index{Name: "size", Fields: []string{"org", "size"}})
+	blockSchema = storage.NewSchema("log_entries", storage.Index{Name: "first", Fields: []string{"org", "first"}})
+	// CheckpointSchema changes when a checkpoint is published.
+	CheckpointSchema = storage.NewSchema("log_notes", storage.Index{Name: "size", Fields: []string{"org", "size"}})
 	partSchema       = &storage.Schema{Name: "log_parts"}
 	locationSchema   = &storage.Schema{Name: "log_places", Unconditional: true}
 )
 
 // Schemas declares the collections of this package.
 func Schemas() []*storage.Schema {
-	return []*storage.Schema{pendingSchema, versionSchema, locationSchema, logSchema, blockSchema, checkpointSchema, partSchema, progressSchema}
+	return []*storage.Schema{PendingSchema, versionSchema, locationSchema, LogSchema, blockSchema, CheckpointSchema, partSchema, progressSchema}
 }
-
-// LeafSchemas are the collections that change when something is to be logged.
-func LeafSchemas() []*storage.Schema { return []*storage.Schema{pendingSchema} }
-
-// StateSchemas are the collections that change when a checkpoint is signed.
-func StateSchemas() []*storage.Schema { return []*storage.Schema{logSchema} }
 
 // maxCachedParts bounds the tiles and bundles that are kept in memory, in bytes.
 const maxCachedParts = 4 << 20
@@ -141,14 +137,14 @@ type Logs struct {
 func New(docs storage.Documents, objects storage.Objects) *Logs {
 	return &Logs{
 		docs: docs, objects: objects, cached: cache.NewLRU[[]byte](maxCachedParts),
-		pending:    storage.NewCollection(docs, pendingSchema, (*Leaf).pendingKey, nil),
+		pending:    storage.NewCollection(docs, PendingSchema, (*Leaf).pendingKey, nil),
 		versions:   storage.NewCollection(docs, versionSchema, (*Leaf).key, nil),
 		locations:  storage.NewCollection(docs, locationSchema, func(p *location) string { return leafKey(p.Org, p.Name) }, nil),
-		Collection: storage.NewCollection(docs, logSchema, func(l *Log) string { return l.Org }, (*Log).fields),
+		Collection: storage.NewCollection(docs, LogSchema, func(l *Log) string { return l.Org }, (*Log).fields),
 		blocks: storage.NewCollection(docs, blockSchema,
 			func(b *block) string { return numbered(b.Org, b.First) },
 			func(b *block) map[string]any { return map[string]any{"org": b.Org, "first": b.First} }),
-		checkpoints: storage.NewCollection(docs, checkpointSchema,
+		checkpoints: storage.NewCollection(docs, CheckpointSchema,
 			func(c *Checkpoint) string { return numbered(c.Org, c.Size) },
 			func(c *Checkpoint) map[string]any { return map[string]any{"org": c.Org, "size": c.Size} }),
 		parts:    storage.NewCollection(docs, partSchema, func(p *Part) string { return p.Org + "/" + p.Path }, nil),

@@ -26,7 +26,7 @@ func (l *Logs) Pending(ctx context.Context, org string, since float64, limit int
 
 // list returns pending leaves after a key, of one organization or, if org is "", of all.
 func (l *Logs) list(ctx context.Context, after, org string, limit int) ([]Leaf, error) {
-	records, err := l.docs.List(ctx, pendingSchema, after, limit, pageBytes)
+	records, err := l.docs.List(ctx, PendingSchema, after, limit, pageBytes)
 	if err != nil {
 		return nil, l.pending.Wrap("list", org, err)
 	}

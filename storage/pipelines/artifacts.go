@@ -79,8 +79,8 @@ type ArtifactQuery struct {
 	Org string
 	// Flow is the id of the flow to look in, "" for all.
 	Flow string
-	// Repos are the ids of the repositories to look in; nil means all.
-	Repos         []string
+	// Repo is the id of the repository to look in, "" for all.
+	Repo          string
 	Offset, Limit int
 }
 
@@ -92,11 +92,9 @@ func (a *Artifacts) List(q ArtifactQuery) *storage.Batches[evidence.ArtifactReco
 func (q *ArtifactQuery) query() storage.Query {
 	query := storage.Query{Index: "created", Equal: []any{q.Org}, Descending: true, Offset: q.Offset, Limit: q.Limit}
 	switch {
-	case q.Repos != nil && q.Flow != "":
-		query.Where = []storage.Condition{{Field: "flow", Operator: storage.Equals, Value: q.Flow}}
-		fallthrough
-	case q.Repos != nil:
-		query.Index, query.Equal = "repo", []any{q.Org, storage.TextSet(q.Repos)}
+	case q.Repo != "":
+		query.Index, query.Equal = "repo", []any{q.Org, q.Repo}
+		query.Narrow(q.Flow != "", "flow", storage.Equals, q.Flow)
 	case q.Flow != "":
 		query.Index, query.Equal = "flow", []any{q.Org, q.Flow}
 	}

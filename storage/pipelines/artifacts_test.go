@@ -26,8 +26,8 @@ func TestArtifactsAreListedNewestFirst(t *testing.T) {
 	}{
 		"all":          {pipelines.ArtifactQuery{Limit: 9}, []string{three.ID, two.ID, one.ID}},
 		"flow":         {pipelines.ArtifactQuery{Flow: "f1", Limit: 9}, []string{three.ID, one.ID}},
-		"repo":         {pipelines.ArtifactQuery{Repos: []string{"q", "r"}, Limit: 9}, []string{three.ID, two.ID}},
-		"flow of repo": {pipelines.ArtifactQuery{Repos: []string{"r"}, Flow: "f2", Limit: 9}, []string{two.ID}},
+		"repo":         {pipelines.ArtifactQuery{Repo: "r", Limit: 9}, []string{three.ID, two.ID}},
+		"flow of repo": {pipelines.ArtifactQuery{Repo: "r", Flow: "f2", Limit: 9}, []string{two.ID}},
 		"second page":  {pipelines.ArtifactQuery{Offset: 1, Limit: 1}, []string{two.ID}},
 		"beyond":       {pipelines.ArtifactQuery{Offset: 3, Limit: 9}, nil},
 	} {

@@ -3,7 +3,6 @@ package s3
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 
 	"github.com/minio/minio-go/v7"
@@ -68,18 +67,4 @@ func serverFault(response minio.ErrorResponse) bool {
 		return true
 	}
 	return response.StatusCode >= http.StatusInternalServerError || response.Code == minio.NoSuchBucket
-}
-
-// body marks the errors of a connection that ends within an object.
-type body struct {
-	io.ReadCloser
-	ctx context.Context
-}
-
-func (b body) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if err != nil && err != io.EOF {
-		err = asOutage(b.ctx, err)
-	}
-	return n, err
 }

@@ -52,7 +52,7 @@ func wrapped(err error) error {
 }
 
 func TestConnectionLostWhileReadingAnObjectIsAnOutage(t *testing.T) {
-	torn := body{io.NopCloser(iotest.ErrReader(io.ErrUnexpectedEOF)), t.Context()}
+	torn := storage.ConvertErrors(iotest.ErrReader(io.ErrUnexpectedEOF), nil, func(err error) error { return asOutage(t.Context(), err) })
 	if _, err := io.ReadAll(torn); !errors.Is(err, storage.ErrOutage) {
 		t.Errorf("got %v", err)
 	}

@@ -122,7 +122,8 @@ func (s *Store) Get(ctx context.Context, key string, offset, length int64) (io.R
 	if err != nil {
 		return nil, fmt.Errorf("get object %s: %w", key, asOutage(ctx, translate(err)))
 	}
-	return body{content, ctx}, nil
+	// A connection may end within the object.
+	return storage.ConvertErrors(content, content, func(err error) error { return asOutage(ctx, err) }), nil
 }
 
 // Stat describes an object.

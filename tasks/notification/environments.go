@@ -154,11 +154,12 @@ func (w *writer) ofScaled(ctx context.Context, scaled *notification.ArtifactsSca
 	if err != nil || env == nil {
 		return noticeSet{}, err
 	}
-	contents, err := w.contents(ctx, env.snapshot)
+	running, err := w.store.Snapshots.Artifacts(ctx, env.snapshot)
 	if err != nil {
 		return noticeSet{}, err
 	}
-	artifacts := evidence.Map(scaled.Artifacts, func(one notification.Scaled) snapshot.Artifact { return contents.artifacts[one.Fingerprint] })
+	byFingerprint := snapshot.ByFingerprint(running)
+	artifacts := evidence.Map(scaled.Artifacts, func(one notification.Scaled) snapshot.Artifact { return byFingerprint[one.Fingerprint] })
 	known, err := w.provenances(ctx, artifacts, nil)
 	if err != nil {
 		return noticeSet{}, err

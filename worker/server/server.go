@@ -165,7 +165,7 @@ func (s *Server) Run(ctx context.Context) error {
 	jobs.Go(func() error { s.searchExpiring(ctx); return nil })
 	repeat(packageInterval, "relay of audit packages", s.packager.relay.Relay, packages.Schemas()...)
 	if s.process.Written != nil {
-		repeat(aloneInterval, "relay of audit packages that a log covers", s.packager.enqueueCovered, logs.CheckpointSchemas()...)
+		repeat(aloneInterval, "relay of audit packages that a log covers", s.packager.enqueueCovered, logs.CheckpointSchema)
 	}
 	repeat(auditpackage.CleanInterval, "deletion of replaced audit packages", s.packager.cleaner.Clean)
 	repeat(reports.SweepInterval, "sweep", s.sweeper.Sweep)
@@ -176,11 +176,11 @@ func (s *Server) Run(ctx context.Context) error {
 	repeat(reconcileInterval, "reconciliation", s.reconciler.reconcile)
 	if s.logging != nil {
 		jobs.Go(func() error { s.logging.addExisting(ctx); return nil })
-		repeat(logInterval, "transparency logs", s.logging.enqueue, logs.LeafSchemas()...)
+		repeat(logInterval, "transparency logs", s.logging.enqueue, logs.PendingSchema)
 		repeat(sequencer.KeepInterval, "checkpoints in the object store", s.logging.keep)
 	}
 	if s.cosigning != nil {
-		repeat(logInterval, "relay of checkpoints to witnesses", s.cosigning.relay.Relay, logs.StateSchemas()...)
+		repeat(logInterval, "relay of checkpoints to witnesses", s.cosigning.relay.Relay, logs.LogSchema)
 	}
 	err := jobs.Wait()
 	shutDown(s.servers)
