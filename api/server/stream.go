@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"mime"
 	"net"
 	"net/http"
@@ -76,6 +77,9 @@ func Stream(ctx context.Context, d Download) (*StreamOutput, error) {
 	case d.Verify != nil:
 		err = d.Verify(ctx)
 	}
+	if err == nil && content != http.NoBody && part.Length < 0 && !r.http11 {
+		content, part.Length, err = r.readWhole(content)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -85,6 +89,18 @@ func Stream(ctx context.Context, d Download) (*StreamOutput, error) {
 		}
 		send(hctx, d, part, content)
 	}}, nil
+}
+
+// readWhole reads content of unknown length, for HTTP/1.0 clients, which need its length.
+func (r *Request) readWhole(content io.ReadCloser) (io.ReadCloser, int64, error) {
+	text, err := r.Memory.ReadAll(content, math.MaxInt)
+	if err != nil {
+		return nil, 0, errors.Join(err, content.Close())
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{bytes.NewReader(text), content}, int64(len(text)), nil
 }
 
 func (d *Download) tag() string {
