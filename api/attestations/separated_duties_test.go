@@ -127,6 +127,9 @@ func TestTemplatesRequireSeparationOfDuties(t *testing.T) {
 	wantTrail("NON-COMPLIANT", "administrator decided, and approved the code")
 	s.PullRequests("t", apitest.Pull{Author: "ada", Commits: []string{"ada 10"}, Approvals: []string{"grace APPROVED 20"}})
 	wantTrail("COMPLIANT", "<nil>")
+	s.PostAttestation(http.StatusCreated, "t", "system", `{"attestation_name":"go","type_name":"decision","control":"R-1","description":"not tested","attestation_data":{"is_compliant":false}}`)
+	wantTrail("NON-COMPLIANT", "<nil>")
+	decideAs(s, apitest.AdminKey, "t", "")
 	webclient.SignedIn(s, apitest.AdminKey).WantPage(http.StatusOK, "/"+s.Org+"/flows/build", "decision</bdi>, by who neither wrote nor approved the code")
 	got := s.Form(http.MethodPut, "/flows/"+s.Org+"/template_file", apitest.AdminKey, "data_json", `{"name":"x","description":""}`, apitest.YAMLFile("version: 1\ntrail:\n  attestations:\n    - {name: a, type: junit, separation_of_duties: true}\n"))
 	if got.Status != http.StatusBadRequest || !strings.Contains(string(got.Body), "separation_of_duties needs the type 'decision'") {

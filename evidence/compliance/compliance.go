@@ -125,7 +125,7 @@ func counting(required []template.Attestation, entries []evidence.Entry, author 
 				lack = independent.Unseparated(&entries[at], attested, author)
 			}
 			if lack != "" {
-				entries[at].Compliant, entries[at].Finding = false, lack
+				entries[at].Compliant, entries[at].Finding, entries[at].Unapproved = false, lack, lack
 			}
 		}
 		if at >= 0 || !exempt {

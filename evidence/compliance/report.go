@@ -119,7 +119,7 @@ func attestations(required []template.Attestation, entries []evidence.Entry) []A
 			used[entry.ID] = true
 			status.Type, status.Entry = entry.Type, &entry
 			if !entry.Compliant && one.FourEyes() {
-				status.Lack = entry.Finding
+				status.Lack = entry.Unapproved
 			}
 		}
 		listed = append(listed, status)
