@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 
 	"github.com/itchyny/gojq"
@@ -58,6 +59,9 @@ func (v *Verifier) checkCustom(verdict *pendingVerdict) error {
 // nondeterministicFuncs are the functions of jq whose value depends on when or where they are evaluated.
 var nondeterministicFuncs = []string{"now", "localtime", "strflocaltime", "env", "$ENV", "input_filename"}
 
+// zoneName matches the directives of strptime for the name of a time zone. The machine's own zone determines its offset.
+var zoneName = regexp.MustCompile(`%\W*[Z+]`)
+
 // isNondeterministic reports whether a rule calls such a function. A rule that cannot be parsed does not.
 func isNondeterministic(rule string) (found bool) {
 	defer func() {
@@ -69,25 +73,29 @@ func isNondeterministic(rule string) (found bool) {
 		return false
 	}
 	query, err := gojq.Parse(rule)
-	return err == nil && callsNondeterministic(reflect.ValueOf(query))
+	funcs := nondeterministicFuncs
+	if zoneName.MatchString(rule) {
+		funcs = append(slices.Clone(funcs), "strptime")
+	}
+	return err == nil && calls(reflect.ValueOf(query), funcs)
 }
 
-func callsNondeterministic(part reflect.Value) bool {
-	if call, ok := reflect.TypeAssert[*gojq.Func](part); ok && call != nil && slices.Contains(nondeterministicFuncs, call.Name) {
+func calls(part reflect.Value, funcs []string) bool {
+	if call, ok := reflect.TypeAssert[*gojq.Func](part); ok && call != nil && slices.Contains(funcs, call.Name) {
 		return true
 	}
 	switch part.Kind() {
 	case reflect.Pointer:
-		return !part.IsNil() && callsNondeterministic(part.Elem())
+		return !part.IsNil() && calls(part.Elem(), funcs)
 	case reflect.Struct:
 		for _, field := range part.Fields() {
-			if callsNondeterministic(field) {
+			if calls(field, funcs) {
 				return true
 			}
 		}
 	case reflect.Slice:
 		for i := range part.Len() {
-			if callsNondeterministic(part.Index(i)) {
+			if calls(part.Index(i), funcs) {
 				return true
 			}
 		}
