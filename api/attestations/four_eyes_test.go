@@ -51,6 +51,9 @@ func TestPoliciesSetApproversAndMachineAccounts(t *testing.T) {
 	if passes, why := fourEyes(s, apitest.CLIFingerprint); !passes || !strings.Contains(why, "there is the compliant attestation") {
 		t.Errorf("with an override the verdict is %t: %s", passes, why)
 	}
+	s.Want(http.StatusOK, http.MethodPost, "/attestations/"+s.Org+"/build/trail/t/override",
+		[]byte(`{"attestation_name":"pr","original_attestation_type":"pull_request","new_compliance_status":false,"reason":"it was no machine"}`))
+	rule(http.StatusOK, "true", "is non-compliant: overridden by administrator: it was no machine.")
 	for name, wrong := range map[string]struct{ rule, says string }{
 		"another type":      {"{type: junit, independent_approval: true}", "needs the type 'pull_request'"},
 		"too few":           {"{type: pull_request, independent_approval: {approvers: 0}}", "from 1 to 20"},

@@ -220,15 +220,16 @@ func TestTemplatesRequireIndependentApproval(t *testing.T) {
 		want      string
 		lack      string
 	}{
-		"two approved":     {"Ada <ada@example.com>", 2, nil, "COMPLIANT [pr:pull_request] | api=a COMPLIANT [own:pull_request]", ""},
-		"one approved":     {"Ada <ada@example.com>", 1, nil, "NON-COMPLIANT [pr:pull_request-] | api=a NON-COMPLIANT [own:pull_request]", "an author has the approval of 1 after the last commit, the rule asks for 2"},
-		"nobody approved":  {"", 0, func(e *evidence.Entry) { e.Unapproved = "ada has none" }, "NON-COMPLIANT [pr:pull_request-] | api=a NON-COMPLIANT [own:pull_request]", "ada has none"},
-		"an override":      {"", 0, func(e *evidence.Entry) { e.Override, e.Finding = true, "overridden by eve: agreed" }, "COMPLIANT [pr:pull_request] | api=a COMPLIANT [own:pull_request]", ""},
-		"a refusal":        {"", 2, func(e *evidence.Entry) { e.Override, e.Compliant, e.Finding = true, false, "overridden by eve: hasty" }, "NON-COMPLIANT [pr:pull_request-] | api=a NON-COMPLIANT [own:pull_request]", ""},
-		"no attestation":   {"Ada <ada@example.com>", -1, nil, "INCOMPLETE [pr:pull_request?] | api=a INCOMPLETE [own:pull_request]", ""},
-		"a machine":        {"svc_deploy", -1, nil, "COMPLIANT [] | api=a COMPLIANT [own:pull_request]", ""},
-		"a machine's none": {"dependabot[bot]", 0, func(e *evidence.Entry) { e.Compliant = false }, "COMPLIANT [pr:pull_request] | api=a COMPLIANT [own:pull_request]", ""},
-		"another type":     {"svc_deploy", 0, func(e *evidence.Entry) { e.Type, e.Compliant = "generic", false }, "NON-COMPLIANT [!pr:generic-] | api=a NON-COMPLIANT [own:pull_request]", ""},
+		"two approved":      {"Ada <ada@example.com>", 2, nil, "COMPLIANT [pr:pull_request] | api=a COMPLIANT [own:pull_request]", ""},
+		"one approved":      {"Ada <ada@example.com>", 1, nil, "NON-COMPLIANT [pr:pull_request-] | api=a NON-COMPLIANT [own:pull_request]", "an author has the approval of 1 after the last commit, the rule asks for 2"},
+		"nobody approved":   {"", 0, func(e *evidence.Entry) { e.Unapproved = "ada has none" }, "NON-COMPLIANT [pr:pull_request-] | api=a NON-COMPLIANT [own:pull_request]", "ada has none"},
+		"an override":       {"", 0, func(e *evidence.Entry) { e.Override, e.Finding = true, "overridden by eve: agreed" }, "COMPLIANT [pr:pull_request] | api=a COMPLIANT [own:pull_request]", ""},
+		"a refusal":         {"", 2, func(e *evidence.Entry) { e.Override, e.Compliant, e.Finding = true, false, "overridden by eve: hasty" }, "NON-COMPLIANT [pr:pull_request-] | api=a NON-COMPLIANT [own:pull_request]", ""},
+		"no attestation":    {"Ada <ada@example.com>", -1, nil, "INCOMPLETE [pr:pull_request?] | api=a INCOMPLETE [own:pull_request]", ""},
+		"a machine":         {"svc_deploy", -1, nil, "COMPLIANT [] | api=a COMPLIANT [own:pull_request]", ""},
+		"a machine's none":  {"dependabot[bot]", 0, func(e *evidence.Entry) { e.Compliant = false }, "COMPLIANT [pr:pull_request] | api=a COMPLIANT [own:pull_request]", ""},
+		"a refused machine": {"svc_deploy", 0, func(e *evidence.Entry) { e.Override, e.Compliant = true, false }, "NON-COMPLIANT [pr:pull_request-] | api=a NON-COMPLIANT [own:pull_request]", ""},
+		"another type":      {"svc_deploy", 0, func(e *evidence.Entry) { e.Type, e.Compliant = "generic", false }, "NON-COMPLIANT [!pr:generic-] | api=a NON-COMPLIANT [own:pull_request]", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := begin(t, fourEyes)

@@ -160,7 +160,7 @@ func evaluate(condition *expression.Expression, subject *expression.Subject) (bo
 // resolve finds the attestation that decides on an artifact in a flow.
 func (r *AttestationRule) resolve(facts *Facts, flow *Flow) (Outcome, *Attestation) {
 	var found *Attestation
-	lack := ""
+	lack, exempt := "", r.Independent.Exempts(flow.Author)
 	if r.ForControl != "" {
 		// The latest decision on the control counts, in whichever flow it was recorded (docs/semantics.md 18.3).
 		if decision, ok := facts.Decisions[r.ForControl]; ok && r.Accepts(decision.Entry) {
@@ -168,8 +168,8 @@ func (r *AttestationRule) resolve(facts *Facts, flow *Flow) (Outcome, *Attestati
 		}
 	} else if entry := r.find(flow); entry != nil {
 		found, lack = citation(entry, flow.Name, flow.Trail), r.lack(entry, flow)
+		exempt = exempt && !entry.Override
 	}
-	exempt := r.Independent.Exempts(flow.Author)
 	if exempt {
 		found, lack = citation(&evidence.Entry{Name: r.Name, Type: r.Type, Compliant: true}, flow.Name, flow.Trail), ""
 	}
