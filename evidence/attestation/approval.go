@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
+	"unicode"
 
 	"attestry/evidence"
 )
@@ -101,9 +101,12 @@ func (r *reviewed) approved(commit string) (approvers int, lack string) {
 	if fault != "" {
 		return 0, fault
 	}
-	approved := r.approvals(last)
+	approved := evidence.SetOf(r.approvals(last), func(by *string) string { return inOneCase(*by) })
 	for i, author := range authors {
-		count := len(slices.DeleteFunc(slices.Clone(approved), func(by string) bool { return strings.EqualFold(by, author) }))
+		count := len(approved)
+		if approved[inOneCase(author)] {
+			count--
+		}
 		if count == 0 {
 			return 0, author + " has no approval of somebody else after the last commit"
 		}
@@ -145,16 +148,28 @@ func (r *reviewed) authors(commit string) (authors []string, last float64, fault
 // which do not count.
 func (r *reviewed) approvals(after float64) []string {
 	var names []string
+	known := map[string]bool{}
 	for _, raw := range r.Approvers {
 		var one PullRequestApprover
 		if json.Unmarshal(raw, &one) != nil || one.Username == "" || one.State == nil || one.Timestamp == nil {
 			continue
 		}
 		person := r.people.Person(one.Username)
-		known := slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, person) })
-		if strings.EqualFold(*one.State, "APPROVED") && *one.Timestamp > after && !known {
+		if strings.EqualFold(*one.State, "APPROVED") && *one.Timestamp > after && !known[inOneCase(person)] {
+			known[inOneCase(person)] = true
 			names = append(names, person)
 		}
 	}
 	return names
+}
+
+// inOneCase is equal for names that are equal by strings.EqualFold.
+func inOneCase(name string) string {
+	return strings.Map(func(letter rune) rune {
+		first := letter
+		for other := unicode.SimpleFold(letter); other != letter; other = unicode.SimpleFold(other) {
+			first = min(first, other)
+		}
+		return first
+	}, name)
 }

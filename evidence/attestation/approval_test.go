@@ -3,6 +3,7 @@ package attestation
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -133,5 +134,24 @@ func TestDecisionsNameTheirDecider(t *testing.T) {
 func TestMergeCommitsAreThoseOfAllPullRequests(t *testing.T) {
 	if got := MergeCommits(attested(requestBy("ada", "", ""), `{}`)); len(got) != 2 || got[0] != "m1" || got[1] != "" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestWorkOfApprovalsIsLinear has as many authors and approvers as fit in a request. Comparing each with each would
+// allocate gigabytes.
+func TestWorkOfApprovalsIsLinear(t *testing.T) {
+	var commits, approvers []string
+	for i := range 9000 {
+		commits = append(commits, fmt.Sprintf(`{"sha1":"a","author_username":"a%d","timestamp":1}`, i))
+		approvers = append(approvers, fmt.Sprintf(`{"username":"b%d","state":"APPROVED","timestamp":2}`, i))
+	}
+	approvers = append(approvers, `{"username":"A8999","state":"APPROVED","timestamp":2}`, `{"username":"B1","state":"APPROVED","timestamp":2}`)
+	found := attested(requestBy("a0", strings.Join(commits, ","), strings.Join(approvers, ",")))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	approved, lack := Approved(found, "")
+	runtime.ReadMemStats(&after)
+	if allocated := (after.TotalAlloc - before.TotalAlloc) >> 20; approved != 9000 || allocated > 200 {
+		t.Errorf("%d approved, %q, with %d MiB", approved, lack, allocated)
 	}
 }
