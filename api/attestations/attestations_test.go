@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"attestry/api/apitest"
+	"attestry/api/apitest/webclient"
 )
 
 // wantInvalid sends an attestation that must be refused with an error at a field.
@@ -503,8 +504,13 @@ func TestDecisionMayNameAnArtifactOfAnotherFlow(t *testing.T) {
 	s.ReportArtifact("elsewhere", "t1", "app", apitest.AttestedFingerprint, apitest.FirstCommit)
 	decision := `{"attestation_name":"risk","type_name":"decision","control":"C-1","artifact_fingerprint":"` + apitest.AttestedFingerprint + `","attestation_data":{"is_compliant":true}}`
 	s.PostAttestation(http.StatusCreated, "t", "system", decision)
-	if got := s.ListAttestations("/attestations/" + s.Org + "/build/artifact/" + apitest.AttestedFingerprint + "/risk"); len(got) != 1 || apitest.Lookup(t, got[0], "control") != "C-1" {
-		t.Errorf("read %v", got)
+	got := s.ListAttestations("/attestations/" + s.Org + "/build/artifact/" + apitest.AttestedFingerprint + "/risk")
+	if len(got) != 1 || apitest.Lookup(t, got[0], "control") != "C-1" {
+		t.Fatalf("read %v", got)
+	}
+	page := string(webclient.SignedIn(s, apitest.AdminKey).Open("/" + s.Org + "/flows/build/trails/t?attestation_id=" + apitest.Lookup(t, got[0], "attestation_id").(string)).Body)
+	if search := `href="/` + s.Org + "/search?q=" + apitest.AttestedFingerprint; strings.Count(page, search) != 2 || strings.Contains(page, "flows/build/artifacts/") {
+		t.Errorf("its page does not lead to the artifact by a search: %s", page)
 	}
 	s.PostAttestation(http.StatusNotFound, "t", "generic", `{"attestation_name":"x","is_compliant":true,"artifact_fingerprint":"`+apitest.AttestedFingerprint+`"}`)
 	s.PostAttestation(http.StatusNotFound, "t", "system", strings.ReplaceAll(decision, "7509e5", "000000"))

@@ -79,6 +79,11 @@ type trailEvent struct {
 	Changes     []string `json:"changes"`
 }
 
+// Unreported reports whether it is about an artifact that was not reported to the trail, as that of a decision may be.
+func (e *trailEvent) Unreported() bool {
+	return e.Attestation != "" && e.Fingerprint != "" && e.Artifact == ""
+}
+
 // Words is the type in words.
 func (e *trailEvent) Words() string { return strings.ReplaceAll(e.Type, "_", " ") }
 
