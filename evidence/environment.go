@@ -95,9 +95,18 @@ func (e *Environment) Join(member string) (bool, error) {
 	return true, nil
 }
 
-// FollowMembers replaces members of a logical environment by their successors, by id, and removes duplicates.
+// FollowMembers replaces members of a logical environment by their successors, by id. A member that becomes equal to
+// another one is removed, but repetitions of one member are kept.
 func (e *Environment) FollowMembers(successors map[string]string) {
-	e.Included = Distinct(Map(e.Included, func(id string) string { return cmp.Or(successors[id], id) }))
+	former := map[string]string{} // the member that is kept for an id
+	followed := make([]string, 0, len(e.Included))
+	for _, id := range e.Included {
+		next := cmp.Or(successors[id], id)
+		if former[next] = cmp.Or(former[next], id); former[next] == id {
+			followed = append(followed, next)
+		}
+	}
+	e.Included = followed
 }
 
 // UnitedState is the state of a logical environment by those of its members: false if one is false, else unknown if one

@@ -3,6 +3,7 @@ package evidence_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"attestry/evidence"
@@ -52,6 +53,25 @@ func TestMembersJoinOnceAndUpToAThousand(t *testing.T) {
 	}
 	if joined, err := e.Join("a"); joined || err != nil {
 		t.Errorf("the same member of a full one: %t, %v", joined, err)
+	}
+}
+
+func TestMembersAreReplacedByTheirSuccessors(t *testing.T) {
+	successors := map[string]string{"a": "x", "old": "x", "b": "y"}
+	for _, c := range []struct{ members, want string }{
+		{"c d", "c d"},
+		{"c a d", "c x d"},
+		{"d a c a d", "d x c x d"},
+		{"d b d", "d y d"},
+		{"a c x", "x c"}, // the successor had joined already
+		{"x c a x", "x c x"},
+		{"old a old", "x x"},
+	} {
+		e := evidence.Environment{Included: strings.Fields(c.members)}
+		e.FollowMembers(successors)
+		if got := strings.Join(e.Included, " "); got != c.want {
+			t.Errorf("%s became %s, want %s", c.members, got, c.want)
+		}
 	}
 }
 
