@@ -448,6 +448,10 @@ func TestRevivedMemberRejoinsItsLogicalEnvironment(t *testing.T) {
 		t.Errorf("snapshot %d runs %v", got.Index, got.Artifacts)
 	}
 	s.WantEvents("all", "", "new started-unknown #4", "old started-unknown #1")
+	events := s.Read(s.EnvironmentsPath() + "/all/events").([]any)
+	if _, marked := events[0].(map[string]any)["environment_archived"]; marked || apitest.Lookup(t, events[1], "environment_archived") != true {
+		t.Errorf("the events do not say which web is archived: %s", apitest.AsJSON(events))
+	}
 	if count := apitest.Lookup(t, s.Read("/deployments/"+s.Org+"?env_name=all"), "total_count"); count != 1.0 {
 		t.Errorf("%v deployments", count)
 	}

@@ -32,6 +32,7 @@ type listEventsInput struct {
 // GetEnvironmentEventResponse is an entry of an environment's log (docs/semantics.md 13.1).
 type GetEnvironmentEventResponse struct {
 	EnvironmentName    string      `json:"environment_name"`
+	Archived           bool        `json:"environment_archived,omitempty" doc:"Whether that environment is archived. Another one may have its name."`
 	SnapshotIndex      int64       `json:"snapshot_index"`
 	ArtifactName       string      `json:"artifact_name"`
 	SHA256             string      `json:"sha256"`
@@ -184,12 +185,13 @@ func (h *handlers) showEvents(ctx context.Context, log *eventLog, events []snaps
 // showEvent shows an event. One of a logical environment has the member's name, but the logical environment's snapshot.
 func (h *handlers) showEvent(log *eventLog, event *snapshot.Event, flows map[string]evidence.Flow, members map[string]evidence.Environment) GetEnvironmentEventResponse {
 	org, environment := log.org.OrgName, log.environment.Name
-	physical := environment
+	physical := log.environment
 	if event.Member != "" {
-		physical = members[event.Member].Name
+		physical = members[event.Member]
 	}
 	shown := GetEnvironmentEventResponse{
-		EnvironmentName:    physical,
+		EnvironmentName:    physical.Name,
+		Archived:           physical.Archived,
 		SnapshotIndex:      event.Snapshot,
 		ArtifactName:       event.Name,
 		SHA256:             event.Fingerprint,
