@@ -108,7 +108,7 @@ func newSection(label, org, flow, trail string, entries []entry) section {
 
 // loadDetails reads the details of attestations that the status of a trail lacks: who made them, when, why. It also sets
 // Asked and Anchor of the entries. It returns the selected attestation, nil if there is none, and the transparency log's
-// entries of the attestations and of other facts, by kind/id.
+// entries of the attestations and of other facts, by the names of the facts.
 func (p *page) loadDetails(selected string, facts []string, sections ...*section) (*attestation, map[string]*request.Logged, error) {
 	var ids []string
 	if selected != "" {

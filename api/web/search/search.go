@@ -24,7 +24,7 @@ import (
 const (
 	// maxThings is how many things of a kind a search shows.
 	maxThings = 20
-	// maxPages is how many pages of a list a query reads until it has maxThings.
+	// maxPages is how many pages of a list a query reads at most. It ends earlier with more than maxThings.
 	maxPages = 10
 	// maxContext is how much text is shown before and after a match, in bytes.
 	maxContext = 60
@@ -244,11 +244,9 @@ func (s *searchPage) find(p *request.Request, kind searchedKind) error {
 		if err != nil {
 			return err
 		}
-		if kind.filter == "" || rows < kind.perPage || found.More {
-			break
-		}
-		if number == maxPages {
-			found.More = true
+		ended := kind.filter == "" || rows < kind.perPage
+		found.More = found.More || !ended && number == maxPages
+		if ended || found.More {
 			break
 		}
 	}

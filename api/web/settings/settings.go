@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 
+	"attestry/api/resource"
 	"attestry/api/web/form"
 	"attestry/api/web/request"
 	"attestry/api/web/view"
@@ -32,14 +33,14 @@ type formLink struct{ Title, Address string }
 // ShowSettings lists the areas that the viewer may read.
 func ShowSettings(r *request.Request) error {
 	p := newPage(r)
+	lists, err := p.forms(resource.Map(areas, func(of *area) string { return of.List })...)
+	if err != nil {
+		return err
+	}
 	shown := settingsPage{Org: p.Org()}
 	for _, one := range areas {
-		lists, err := p.forms(one.List)
-		if err != nil {
-			return err
-		}
 		opened := slices.ContainsFunc(areas, func(other area) bool { return other.Opens == one.Name })
-		if !opened && len(lists) > 0 {
+		if !opened && slices.ContainsFunc(lists, func(list *form.Form) bool { return list.Operation.OperationID == one.List }) {
 			shown.Areas = append(shown.Areas, one)
 		}
 	}
