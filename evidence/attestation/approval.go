@@ -148,19 +148,16 @@ func (r *reviewed) authors(commit string) (authors []string, last float64, fault
 // which do not count.
 func (r *reviewed) approvals(after float64) []string {
 	var names []string
-	known := map[string]bool{}
 	for _, raw := range r.Approvers {
 		var one PullRequestApprover
 		if json.Unmarshal(raw, &one) != nil || one.Username == "" || one.State == nil || one.Timestamp == nil {
 			continue
 		}
-		person := r.people.Person(one.Username)
-		if strings.EqualFold(*one.State, "APPROVED") && *one.Timestamp > after && !known[inOneCase(person)] {
-			known[inOneCase(person)] = true
-			names = append(names, person)
+		if strings.EqualFold(*one.State, "APPROVED") && *one.Timestamp > after {
+			names = append(names, r.people.Person(one.Username))
 		}
 	}
-	return names
+	return evidence.FirstOfEach(names, inOneCase)
 }
 
 // inOneCase is equal for names that are equal by strings.EqualFold.
