@@ -104,16 +104,21 @@ func TestLargeAnswersAreStreamed(t *testing.T) {
 
 func TestClientsOfHTTP10GetLargeAnswersWithTheirLength(t *testing.T) {
 	list := &batched{batches: 40, size: 10_000}
-	s := startBatched(t, list)
+	startBatched(t, list).wantWhole(t, "/lists/acme", list.want())
+}
+
+// wantWhole reads an answer as a client of HTTP/1.0, which must get its length.
+func (s *testServer) wantWhole(t *testing.T, path, want string) {
+	t.Helper()
 	conn, replies := s.dial(t)
-	fmt.Fprintf(conn, "GET %s/lists/acme HTTP/1.0\r\nHost: x\r\nAuthorization: Bearer reader\r\n\r\n", links.Prefix)
+	fmt.Fprintf(conn, "GET %s%s HTTP/1.0\r\nHost: x\r\nAuthorization: Bearer reader\r\n\r\n", links.Prefix, path)
 	response, err := http.ReadResponse(replies, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	body, err := io.ReadAll(response.Body)
-	if want := list.want(); err != nil || string(body) != want || response.ContentLength != int64(len(want)) {
-		t.Errorf("%d bytes of %d, %v", len(body), response.ContentLength, err)
+	if err != nil || string(body) != want || response.ContentLength != int64(len(want)) || response.TransferEncoding != nil {
+		t.Errorf("%d bytes of %d, %v, %v", len(body), response.ContentLength, response.TransferEncoding, err)
 	}
 }
 

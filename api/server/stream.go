@@ -91,16 +91,19 @@ func Stream(ctx context.Context, d Download) (*StreamOutput, error) {
 	}}, nil
 }
 
-// readWhole reads content of unknown length, for HTTP/1.0 clients, which need its length.
+// readWhole reads content of unknown length, for clients that need its length because they do not know chunks.
 func (r *Request) readWhole(content io.ReadCloser) (io.ReadCloser, int64, error) {
 	text, err := r.Memory.ReadAll(content, math.MaxInt)
 	if err != nil {
 		return nil, 0, errors.Join(err, content.Close())
 	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{bytes.NewReader(text), content}, int64(len(text)), nil
+	return readCloser{bytes.NewReader(text), content}, int64(len(text)), nil
+}
+
+// readCloser is content, and what is closed after it.
+type readCloser struct {
+	io.Reader
+	io.Closer
 }
 
 func (d *Download) tag() string {
@@ -157,10 +160,7 @@ func openPart(request context.Context, d Download, part representation.Span) (io
 	if !release() {
 		return nil, errors.Join(request.Err(), rest.Close())
 	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(beginning[:n]), rest), rest}, nil
+	return readCloser{io.MultiReader(bytes.NewReader(beginning[:n]), rest), rest}, nil
 }
 
 // restOfAnswer is the rest of a begun answer. It is read after the request has ended, with another context.

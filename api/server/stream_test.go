@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -119,16 +118,7 @@ func TestDownloadsOfUnknownSizeAreChunked(t *testing.T) {
 func TestClientsOfHTTP10GetDownloadsOfUnknownSizeWithTheirLength(t *testing.T) {
 	file := &source{content: strings.Repeat("x", 1<<20), size: -1}
 	s := startDownload(t, file)
-	conn, replies := s.dial(t)
-	fmt.Fprintf(conn, "GET %s/file HTTP/1.0\r\nHost: x\r\nAuthorization: Bearer reader\r\n\r\n", links.Prefix)
-	response, err := http.ReadResponse(replies, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := io.ReadAll(response.Body)
-	if err != nil || string(body) != file.content || response.ContentLength != 1<<20 || response.TransferEncoding != nil {
-		t.Errorf("%d bytes of %d, %v, %v", len(body), response.ContentLength, response.TransferEncoding, err)
-	}
+	s.wantWhole(t, "/file", file.content)
 	eventually(t, func() bool { return file.closed.Load() == 1 && s.budget.InUse() == 0 })
 }
 
