@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -262,6 +263,10 @@ func TestHealthcheckAsksTheRunningProcess(t *testing.T) {
 	listener.Close()
 	tr := newTrial(t, "ATTESTRY_MONITOR_LISTEN="+address)
 	tr.expect(t, t.Context(), 1, "healthcheck")
+	// The default client asks the proxy of the environment. This one does not answer.
+	normal := http.DefaultTransport
+	defer func() { http.DefaultTransport = normal }()
+	http.DefaultTransport = &http.Transport{Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: "127.0.0.1:1"})}
 	tr.work = func(ctx context.Context, _ *Process) error {
 		tr.expect(t, ctx, 0, "healthcheck")
 		return nil

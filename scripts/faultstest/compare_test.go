@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"attestry/evidence/translog"
 	"attestry/scripts/clienttest"
@@ -166,5 +167,11 @@ func TestLostDoubledAndWrongFactsAreFound(t *testing.T) {
 				t.Errorf("got %v after %d findings:\n%s", err, len(found), &out)
 			}
 		})
+	}
+}
+
+func TestFaultsNeedAWriter(t *testing.T) {
+	if err := run(t.Context(), false, time.Second, 0, 0); err == nil || err.Error() != "--writers must be at least 1" {
+		t.Error(err)
 	}
 }

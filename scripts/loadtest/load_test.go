@@ -65,3 +65,11 @@ func TestLoadIsMeasured(t *testing.T) {
 		t.Errorf("%d lines are drawn, %v", len(picture.Lines), err)
 	}
 }
+
+func TestLoadNeedsAnEnvironmentAndAPipeline(t *testing.T) {
+	for _, l := range []load{{environments: 1}, {pipelines: 1}} {
+		if err := l.run(t.Context(), "", ""); err == nil || err.Error() != "--environments and --pipelines must be at least 1" {
+			t.Error(err)
+		}
+	}
+}
