@@ -67,7 +67,7 @@ func TestLoadIsMeasured(t *testing.T) {
 }
 
 func TestLoadNeedsAnEnvironmentAndAPipeline(t *testing.T) {
-	for _, l := range []load{{environments: 1}, {pipelines: 1}} {
+	for _, l := range []*load{{environments: 1}, {pipelines: 1}} {
 		if err := l.run(t.Context(), "", ""); err == nil || err.Error() != "--environments and --pipelines must be at least 1" {
 			t.Error(err)
 		}
