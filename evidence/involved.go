@@ -3,6 +3,8 @@ package evidence
 import (
 	"iter"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // The parts of people in an attestation: the first words of the lines of Involved. PartUnknown says what is not known.
@@ -22,4 +24,18 @@ func (e *Entry) Parts() iter.Seq2[string, string] {
 			}
 		}
 	}
+}
+
+// InOneCase is equal for names that are equal by strings.EqualFold.
+func InOneCase(name string) string {
+	return strings.Map(func(letter rune) rune {
+		if letter < utf8.RuneSelf {
+			return unicode.ToUpper(letter)
+		}
+		first := letter
+		for other := unicode.SimpleFold(letter); other != letter; other = unicode.SimpleFold(other) {
+			first = min(first, other)
+		}
+		return first
+	}, name)
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"unicode"
 
 	"attestry/evidence"
 )
@@ -101,10 +100,10 @@ func (r *reviewed) approved(commit string) (approvers int, lack string) {
 	if fault != "" {
 		return 0, fault
 	}
-	approved := evidence.SetOf(r.approvals(last), func(by *string) string { return inOneCase(*by) })
+	approved := evidence.SetOf(r.approvals(last), func(by *string) string { return evidence.InOneCase(*by) })
 	for i, author := range authors {
 		count := len(approved)
-		if approved[inOneCase(author)] {
+		if approved[evidence.InOneCase(author)] {
 			count--
 		}
 		if count == 0 {
@@ -157,16 +156,5 @@ func (r *reviewed) approvals(after float64) []string {
 			names = append(names, r.people.Person(one.Username))
 		}
 	}
-	return evidence.FirstOfEach(names, inOneCase)
-}
-
-// inOneCase is equal for names that are equal by strings.EqualFold.
-func inOneCase(name string) string {
-	return strings.Map(func(letter rune) rune {
-		first := letter
-		for other := unicode.SimpleFold(letter); other != letter; other = unicode.SimpleFold(other) {
-			first = min(first, other)
-		}
-		return first
-	}, name)
+	return evidence.FirstOfEach(names, evidence.InOneCase)
 }

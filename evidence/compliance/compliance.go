@@ -113,6 +113,7 @@ func counting(required []template.Attestation, entries []evidence.Entry, author 
 		return required, entries
 	}
 	attested := entries
+	var contributors *independent.Contributors
 	entries = slices.Clone(entries)
 	needed := make([]template.Attestation, 0, len(required))
 	for _, one := range required {
@@ -122,7 +123,10 @@ func counting(required []template.Attestation, entries []evidence.Entry, author 
 		} else if at >= 0 {
 			lack := one.Independent.Lack(&entries[at])
 			if one.Separated {
-				lack = independent.Unseparated(&entries[at], attested, author)
+				if contributors == nil {
+					contributors = independent.ReadContributors(attested, author)
+				}
+				lack = contributors.Unseparated(&entries[at])
 			}
 			if lack != "" {
 				entries[at].Compliant, entries[at].Finding, entries[at].Unapproved = false, lack, lack

@@ -27,11 +27,12 @@ func TestDecidersAreComparedWithAuthorsAndApprovers(t *testing.T) {
 		"of an override":                  {evidence.Entry{Involved: "decided eve"}, "", []evidence.Entry{overridden}, "it is not known who wrote and who approved the code"},
 		"of an earlier version":           {evidence.Entry{Involved: "decided eve"}, "", []evidence.Entry{{Type: evidence.TypePullRequest, Approvers: 1}}, "it is not known who wrote and who approved the code"},
 		"of an unknown author":            {evidence.Entry{Involved: "decided eve"}, "", []evidence.Entry{reviewed, unknown}, "commit a has no author"},
+		"of an unknown author first":      {evidence.Entry{Involved: "decided ada"}, "", []evidence.Entry{{Type: evidence.TypePullRequest, Involved: "unknown author"}, reviewed}, "author"},
 		"of a machine account":            {evidence.Entry{Involved: "decided eve"}, "svc_deploy", []evidence.Entry{unknown}, ""},
 		"of a machine account, approving": {evidence.Entry{Involved: "decided grace"}, "svc_deploy", []evidence.Entry{unknown}, "grace decided, and approved the code"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := Unseparated(&c.decision, c.entries, c.author); got != c.lack {
+			if got := ReadContributors(c.entries, c.author).Unseparated(&c.decision); got != c.lack {
 				t.Errorf("it lacks %q, want %q", got, c.lack)
 			}
 		})

@@ -78,9 +78,9 @@ func (e Evaluation) Compliant() bool { return !slices.ContainsFunc(e, RuleEvalua
 func (p *Policy) Evaluate(facts *Facts) Evaluation {
 	evaluation := make(Evaluation, p.Rules())
 	add := func(at int, flow *Flow) {
-		subject := facts.subject(flow) // which bounds the work of all rules
+		subject := &subject{facts: facts, flow: flow, conditions: facts.subject(flow)}
 		for number := range evaluation {
-			resolution := p.resolve(number, facts, flow, subject)
+			resolution := p.resolve(number, subject)
 			resolution.Flow = at
 			evaluation[number].Resolutions = append(evaluation[number].Resolutions, resolution)
 		}
@@ -94,26 +94,36 @@ func (p *Policy) Evaluate(facts *Facts) Evaluation {
 	return evaluation
 }
 
-// resolve evaluates a rule for one flow, nil for none.
-func (p *Policy) resolve(number int, facts *Facts, flow *Flow, subject *expression.Subject) Resolution {
+// subject is what the rules of a policy are evaluated for: an artifact in one of its flows.
+type subject struct {
+	facts *Facts
+	flow  *Flow // nil without provenance
+	// conditions bounds the work of the conditions of all rules.
+	conditions *expression.Subject
+	// contributors are read for the first rule that needs them.
+	contributors *independent.Contributors
+}
+
+// resolve evaluates a rule.
+func (p *Policy) resolve(number int, s *subject) Resolution {
 	kind, requirement, attestation := p.Rule(number)
 	resolution := Resolution{Outcome: NotApplicable}
-	applies, err := requirement.applies(subject)
+	applies, err := requirement.applies(s.conditions)
 	if kind == AttestationRuleKind {
 		applies = true
 		if attestation.If != nil {
-			applies, err = evaluate(attestation.If, subject)
+			applies, err = evaluate(attestation.If, s.conditions)
 		}
 	}
 	switch {
 	case err != nil:
-		resolution.Outcome, resolution.Fault = failure(kind, flow), err.Error()
+		resolution.Outcome, resolution.Fault = failure(kind, s.flow), err.Error()
 	case !applies:
-	case flow == nil:
-		resolution.Outcome = failure(kind, flow)
+	case s.flow == nil:
+		resolution.Outcome = failure(kind, nil)
 	case kind == AttestationRuleKind:
-		resolution.Outcome, resolution.Attestation = attestation.resolve(facts, flow)
-	case kind == TrailComplianceRule && flow.Status != evidence.Compliant:
+		resolution.Outcome, resolution.Attestation = attestation.resolve(s)
+	case kind == TrailComplianceRule && s.flow.Status != evidence.Compliant:
 		resolution.Outcome = NonCompliantInTrail
 	default:
 		resolution.Outcome = Satisfied
@@ -158,16 +168,17 @@ func evaluate(condition *expression.Expression, subject *expression.Subject) (bo
 }
 
 // resolve finds the attestation that decides on an artifact in a flow.
-func (r *AttestationRule) resolve(facts *Facts, flow *Flow) (Outcome, *Attestation) {
+func (r *AttestationRule) resolve(s *subject) (Outcome, *Attestation) {
 	var found *Attestation
+	flow := s.flow
 	lack, exempt := "", r.Independent.Exempts(flow.Author)
 	if r.ForControl != "" {
 		// The latest decision on the control counts, in whichever flow it was recorded (docs/semantics.md 18.3).
-		if decision, ok := facts.Decisions[r.ForControl]; ok && r.Accepts(decision.Entry) {
-			found, lack = citation(&decision.Entry, decision.Flow, decision.Trail), r.lack(&decision.Entry, flow)
+		if decision, ok := s.facts.Decisions[r.ForControl]; ok && r.Accepts(decision.Entry) {
+			found, lack = citation(&decision.Entry, decision.Flow, decision.Trail), r.lack(&decision.Entry, s)
 		}
-	} else if entry := r.find(flow); entry != nil {
-		found, lack = citation(entry, flow.Name, flow.Trail), r.lack(entry, flow)
+	} else if entry := r.find(s); entry != nil {
+		found, lack = citation(entry, flow.Name, flow.Trail), r.lack(entry, s)
 		exempt = exempt && !entry.Override
 	}
 	if exempt {
@@ -196,27 +207,30 @@ func citation(entry *evidence.Entry, flow, trail string) *Attestation {
 }
 
 // lack describes the missing approval or separation of duties of an attestation, "" if there is none.
-func (r *AttestationRule) lack(entry *evidence.Entry, flow *Flow) string {
+func (r *AttestationRule) lack(entry *evidence.Entry, s *subject) string {
 	if r.Separated {
-		return independent.Unseparated(entry, flow.Attestations, flow.Author)
+		if s.contributors == nil {
+			s.contributors = independent.ReadContributors(s.flow.Attestations, s.flow.Author)
+		}
+		return s.contributors.Unseparated(entry)
 	}
 	return r.Independent.Lack(entry)
 }
 
 // fulfils reports whether an attestation is compliant and has the required approvals.
-func (r *AttestationRule) fulfils(entry *evidence.Entry, flow *Flow) bool {
-	return entry.Compliant && r.lack(entry, flow) == ""
+func (r *AttestationRule) fulfils(entry *evidence.Entry, s *subject) bool {
+	return entry.Compliant && r.lack(entry, s) == ""
 }
 
-// find returns the attestation of a flow that decides: the latest one. A rule for any name prefers one that fulfils it.
-func (r *AttestationRule) find(flow *Flow) (found *evidence.Entry) {
-	for i := range flow.Attestations {
-		entry := &flow.Attestations[i]
+// find returns the attestation of the flow that decides: the latest one. A rule for any name prefers one that fulfils it.
+func (r *AttestationRule) find(s *subject) (found *evidence.Entry) {
+	for i := range s.flow.Attestations {
+		entry := &s.flow.Attestations[i]
 		switch {
 		case !r.Accepts(*entry):
-		case found == nil, r.Name == Any && r.fulfils(entry, flow) && !r.fulfils(found, flow):
+		case found == nil, r.Name == Any && r.fulfils(entry, s) && !r.fulfils(found, s):
 			found = entry
-		case (r.Name != Any || r.fulfils(entry, flow) == r.fulfils(found, flow)) && evidence.CompareEntries(*entry, *found) > 0:
+		case (r.Name != Any || r.fulfils(entry, s) == r.fulfils(found, s)) && evidence.CompareEntries(*entry, *found) > 0:
 			found = entry
 		}
 	}
