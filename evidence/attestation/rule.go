@@ -62,14 +62,18 @@ func checkPatterns(source string) error {
 // memberPath matches the path of a member of the input, in a rule of paths, values and operators only.
 var memberPath = regexp.MustCompile(`(?:\.[A-Za-z_][A-Za-z0-9_]*)+`)
 
-// describeRule describes a rule that is not true. If it only compares members of the input, it lists their values.
+// describeRule describes a rule that is not true. If it only compares members of the input, it lists their values, until
+// the text is longer than any payload: a rule may have one long value hundreds of times.
 func describeRule(source string, input any) string {
 	said := "the rule asks for " + source
 	if strings.ContainsAny(source, `|[]{}();$"?`) {
 		return said
 	}
-	var values []string
+	var values strings.Builder
 	for _, path := range slices.Compact(memberPath.FindAllString(source, -1)) {
+		if values.Len() > MaxPayload {
+			break
+		}
 		value := input
 		for _, step := range strings.Split(path[1:], ".") {
 			object, _ := value.(map[string]any)
@@ -77,13 +81,13 @@ func describeRule(source string, input any) string {
 		}
 		switch value.(type) {
 		case nil:
-			values = append(values, path[1:]+" is missing")
+			values.WriteString(path[1:] + " is missing, ")
 		case map[string]any, []any:
 		default:
-			values = append(values, fmt.Sprintf("%s is %v", path[1:], value))
+			fmt.Fprintf(&values, "%s is %v, ", path[1:], value)
 		}
 	}
-	return strings.Join(append(values, said), ", ")
+	return values.String() + said
 }
 
 // run returns why a rule does not give exactly true, for the log, or "".

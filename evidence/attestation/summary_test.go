@@ -89,3 +89,11 @@ func TestFirstFailingRuleIsNamed(t *testing.T) {
 		}
 	}
 }
+
+func TestRuleWithOneLongValueManyTimesIsDescribedInAShortText(t *testing.T) {
+	long, _ := json.Marshal(map[string]string{"line": strings.Repeat("x", MaxPayload/2)})
+	verdict, err := EvaluateBy(nil, []string{".line == .least" + strings.Repeat(" and .least == .line", 200)}, long)
+	if err != nil || verdict.Compliant || len(verdict.Failed) > 3*MaxPayload {
+		t.Errorf("%d bytes describe the rule, %v", len(verdict.Failed), err)
+	}
+}
