@@ -101,6 +101,10 @@ func checkFiles(folder string, files *filesystem, settings func() *pebble.Option
 		return nil
 	}
 	found, err := inspect(folder, settings)
+	if err != nil && used.Whole < used.Size {
+		// The rest of the manifest names other tables than its beginning, which may be deleted.
+		return fmt.Errorf("%w: %s, at byte %d of %d: %w", errDamagedFile, used.Name, used.Whole, used.Size, err)
+	}
 	if err != nil {
 		return err
 	}

@@ -119,6 +119,35 @@ func TestManifestWithoutATableIsRefused(t *testing.T) {
 	mustRefuse(t, folder, "acknowledged writes are missing", "the end of the manifest")
 }
 
+func TestManifestIsNamedIfItsDamagedPartNamesTheTables(t *testing.T) {
+	var flushed manifest.Manifest
+	var replaced []string
+	folder := crashedWith(t, func(db *DB, _ *stoppedTables) {
+		insert := func(id string) {
+			must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain(id)))
+			must(t, db.engine.Flush())
+		}
+		insert("a")
+		var err error
+		flushed, err = manifest.Find(db.folder)
+		must(t, err)
+		replaced, err = filepath.Glob(filepath.Join(db.folder, "*.sst"))
+		must(t, err)
+		insert("b")
+		must(t, db.engine.Compact(t.Context(), []byte{0}, []byte{255}, false))
+	})
+	for _, table := range replaced {
+		must(t, os.RemoveAll(filepath.Join(folder, filepath.Base(table)))) // as Pebble does at some time
+	}
+	must(t, (&acknowledged{Manifest: flushed.Name, ManifestBytes: flushed.Size}).write(folder))
+	path := filepath.Join(folder, flushed.Name)
+	content, err := os.ReadFile(path)
+	must(t, err)
+	content[flushed.Size]++
+	must(t, os.WriteFile(path, content, 0o600))
+	mustRefuse(t, folder, flushed.Name, fmt.Sprintf("at byte %d of %d", flushed.Size, len(content)), "restore it from a backup")
+}
+
 func TestDamagedOptionsAreRefusedWithTheirName(t *testing.T) {
 	folder := crashedWith(t, withLogs(t))
 	options := filepath.Join(folder, "OPTIONS-000003")
