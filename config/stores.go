@@ -76,6 +76,8 @@ type Objects struct {
 	SecretKey evidence.Secret
 	Bucket    string
 	Path      string // with Filesystem
+	// LeaveBucket opens S3 without creating a missing bucket. It is not a setting.
+	LeaveBucket bool
 }
 
 // UnmarshalText reads the address of an object store.

@@ -71,7 +71,7 @@ func OpenObjects(ctx context.Context, objects config.Objects, retention config.R
 	}
 	return s3.Open(ctx, s3.Options{
 		Endpoint: objects.Endpoint, Secure: objects.Secure, Bucket: objects.Bucket,
-		AccessKey: objects.AccessKey, SecretKey: objects.SecretKey, Retention: mode, RootCAs: roots,
+		AccessKey: objects.AccessKey, SecretKey: objects.SecretKey, Retention: mode, RootCAs: roots, LeaveBucket: objects.LeaveBucket,
 	})
 }
 

@@ -49,14 +49,15 @@ type Subject struct {
 	Failed map[string]error
 }
 
-// Open opens each store of a service that can be opened. It creates no folders or indexes: an address may be mistyped.
+// Open opens each store of a service that can be opened. It creates no folders, buckets or indexes: an address may be
+// mistyped.
 func (s *Subject) Open(ctx context.Context, settings config.Settings, log *slog.Logger) (*process.Process, error) {
 	roots, err := settings.Process.Roots()
 	if err != nil {
 		return nil, err
 	}
 	stores := settings.Stores
-	stores.Database.LeaveIndexes = true
+	stores.Database.LeaveIndexes, stores.Objects.LeaveBucket = true, true
 	docs := open(ctx, s, storage.Database, stores.Database.Path, func(ctx context.Context) (storage.Documents, error) {
 		return process.OpenDocuments(ctx, stores.Database, roots)
 	})

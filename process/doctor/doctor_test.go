@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -311,6 +314,24 @@ func TestExamineEndsWhenItIsCancelledOrItsOutputFails(t *testing.T) {
 	}
 	if _, err := tested.Examine(t.Context(), func(doctor.Finding) error { return os.ErrClosed }); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("an error of the output becomes %v", err)
+	}
+}
+
+func TestMissingBucketIsReportedAndNotCreated(t *testing.T) {
+	var written atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			written.Add(1)
+		}
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprint(w, "<Error><Code>NoSuchBucket</Code></Error>")
+	}))
+	defer server.Close()
+	s := newSite(t)
+	s.environ = append(s.environ, "ATTESTRY_OBJECTS_URL=http://key:secret@"+server.Listener.Addr().String()+"/mistyped")
+	s.examine().want(t, storage.ObjectStore, doctor.Error, "open bucket mistyped: it does not exist")
+	if written.Load() != 0 {
+		t.Errorf("%d requests would write", written.Load())
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -27,10 +28,11 @@ type Options struct {
 	// Secure means TLS. RootCAs are the authorities that sign the certificate of the server, nil for the system's.
 	Secure  bool
 	RootCAs *x509.CertPool
-	// Bucket is made by Open if it is absent, with object lock if there is a retention.
-	Bucket    string
-	AccessKey string
-	SecretKey evidence.Secret
+	// Bucket is made by Open if it is absent, with object lock if there is a retention. LeaveBucket makes that an error.
+	Bucket      string
+	LeaveBucket bool
+	AccessKey   string
+	SecretKey   evidence.Secret
 	// Retention is how Retain keeps objects from deletion, "" for not at all. It needs a bucket with object lock.
 	Retention RetentionMode
 }
@@ -68,7 +70,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		client: minio.Core{Client: client}, transport: transport, bucket: options.Bucket,
 		maxSinglePut: maxSinglePut, retention: options.Retention,
 	}
-	if err := store.makeBucket(ctx); err != nil {
+	if err := store.makeBucket(ctx, options.LeaveBucket); err != nil {
 		return nil, fmt.Errorf("open bucket %s: %w", options.Bucket, err)
 	}
 	return store, nil
@@ -162,10 +164,13 @@ func (s *Store) emptyRange(ctx context.Context, key string) (io.ReadCloser, erro
 	return io.NopCloser(bytes.NewReader(nil)), nil
 }
 
-func (s *Store) makeBucket(ctx context.Context) error {
+func (s *Store) makeBucket(ctx context.Context, leave bool) error {
 	found, err := s.client.BucketExists(ctx, s.bucket)
 	if err != nil || found {
 		return err
+	}
+	if leave {
+		return errors.New("it does not exist")
 	}
 	err = s.client.MakeBucket(ctx, s.bucket, minio.MakeBucketOptions{ObjectLocking: s.retention != ""})
 	if minio.ToErrorResponse(err).Code == minio.BucketAlreadyOwnedByYou {
