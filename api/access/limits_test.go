@@ -62,6 +62,8 @@ func (b memoryBuckets) Allow(_ context.Context, name string, limit redis_rate.Li
 	return &redis_rate.Result{Limit: limit, Allowed: 1, Remaining: limit.Burst - b[name]}, nil
 }
 
+func (memoryBuckets) Reset(context.Context, string) error { return nil }
+
 // withRates is a gate that allows so many requests of each key and to each organization.
 func withRates(t *testing.T, perKey, perOrganization int) *Gate {
 	t.Helper()

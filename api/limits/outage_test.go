@@ -35,6 +35,8 @@ func (b *fakeBuckets) Allow(ctx context.Context, _ string, limit redis_rate.Limi
 	return &redis_rate.Result{Limit: limit, Allowed: 1, Remaining: 7}, err
 }
 
+func (*fakeBuckets) Reset(context.Context, string) error { return nil }
+
 func (b *fakeBuckets) set(hangs bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

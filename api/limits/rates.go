@@ -16,6 +16,8 @@ import (
 const (
 	// RedisTimeout bounds how long a request waits for Redis.
 	RedisTimeout = 100 * time.Millisecond
+	// maxReset exceeds the time until any bucket is full, which is at most a minute.
+	maxReset = time.Minute + time.Second
 
 	rateMessage = "Rate limit exceeded, please try again later."
 )
@@ -24,6 +26,8 @@ const (
 type Buckets interface {
 	// Allow takes a token from the named bucket, if it has one.
 	Allow(ctx context.Context, name string, limit redis_rate.Limit) (*redis_rate.Result, error)
+	// Reset fills the named bucket.
+	Reset(ctx context.Context, name string) error
 }
 
 // Rates limits how many requests a key and an organization may make in a minute. It limits nothing while Redis is
@@ -130,6 +134,12 @@ func (r *Rates) take(ctx context.Context, wanted []bucket) (answer, error) {
 	var least answer
 	for i, one := range wanted {
 		result, err := r.Buckets.Allow(ctx, one.name, one.limit)
+		if err == nil && result.ResetAfter > maxReset {
+			// The clock of Redis was set back. Until it has caught up, the bucket would refuse all requests.
+			if err = r.Buckets.Reset(ctx, one.name); err == nil {
+				result, err = r.Buckets.Allow(ctx, one.name, one.limit)
+			}
+		}
 		if err != nil {
 			return answer{}, err
 		}

@@ -145,6 +145,16 @@ func TestProcessesShareTheBuckets(t *testing.T) {
 	wantRefusal(t, err, rateMessage, 30*time.Second)
 }
 
+func TestBucketIsFullAfterTheClockOfRedisWasSetBack(t *testing.T) {
+	s, server := newFixture(t), startRedis(t)
+	r := newRates(s, server.buckets(t), 1, 0)
+	wantState(t, r, key("one"), "acme", State{Limit: 1, Remaining: 0, Reset: time.Minute})
+	server.SetTime(noon.Add(-time.Hour))
+	wantState(t, r, key("one"), "acme", State{Limit: 1, Remaining: 0, Reset: time.Minute})
+	_, err := r.Take(t.Context(), key("one"), "acme")
+	wantRefusal(t, err, rateMessage, time.Minute)
+}
+
 func TestBucketsAreNamedByIDsAndExpire(t *testing.T) {
 	s, server := newFixture(t), startRedis(t)
 	r := newRates(s, server.buckets(t), 2, 2)

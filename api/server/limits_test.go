@@ -27,6 +27,8 @@ func (b *onlyBucket) Allow(_ context.Context, _ string, limit redis_rate.Limit) 
 	return &redis_rate.Result{Limit: limit, Allowed: 1, Remaining: b.left, RetryAfter: -1, ResetAfter: 2500 * time.Millisecond}, nil
 }
 
+func (*onlyBucket) Reset(context.Context, string) error { return nil }
+
 func newLimitMetrics() *limits.Metrics {
 	return limits.NewMetrics(prometheus.NewRegistry(), config.Limits{}, time.Now)
 }
