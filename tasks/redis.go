@@ -3,11 +3,12 @@ package tasks
 import (
 	"context"
 	"crypto/x509"
-	"fmt"
+	"errors"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"attestry/goroutine"
 	"attestry/trace"
 )
 
@@ -21,7 +22,7 @@ func NewRedis(url string, roots *x509.CertPool) (*redis.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newClient(options), nil
+	return newClient(options)
 }
 
 // NewRedisWithin is NewRedis for calls that must not take long: a connection is dialed once
@@ -33,19 +34,27 @@ func NewRedisWithin(url string, timeout time.Duration, roots *x509.CertPool) (*r
 	}
 	options.DialerRetries = 1
 	options.ContextTimeoutEnabled = true
-	return newClient(options), nil
+	return newClient(options)
 }
 
-func newClient(options *redis.Options) *redis.Client {
-	client := redis.NewClient(options)
-	client.AddHook(spans{})
-	return client
+var errAddress = errors.New("the address of Redis has a parameter that is unknown or wrong")
+
+func newClient(options *redis.Options) (client *redis.Client, err error) {
+	err = goroutine.Recovered(func() error {
+		client = redis.NewClient(options)
+		client.AddHook(spans{})
+		return nil
+	})
+	if err != nil {
+		return nil, errAddress // the library panics if a number such as pool_size is out of its range
+	}
+	return client, nil
 }
 
 func redisOptions(url string, timeout time.Duration, roots *x509.CertPool) (*redis.Options, error) {
 	options, err := redis.ParseURL(url)
 	if err != nil {
-		return nil, fmt.Errorf("the address of Redis has a parameter that is unknown or wrong")
+		return nil, errAddress
 	}
 	if options.TLSConfig != nil {
 		options.TLSConfig.RootCAs = roots

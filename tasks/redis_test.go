@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
@@ -52,6 +53,19 @@ func TestEachRedisCommandHasASpan(t *testing.T) {
 		c.run() // spans of the commands that begin a connection are before
 		if len(known.ended) == 0 || known.ended[len(known.ended)-1] != c.want {
 			t.Errorf("the spans are %q, want %q", known.ended, c.want)
+		}
+	}
+}
+
+func TestWrongParametersOfTheAddressAreErrors(t *testing.T) {
+	const want = "the address of Redis has a parameter that is unknown or wrong"
+	for _, parameters := range []string{"pool_size=-1", "max_idle_conns=4294967296", "pool_size=many", "poolsize=1"} {
+		address := "redis://:sesame@127.0.0.1:1/0?" + parameters
+		if client, err := tasks.NewRedis(address, nil); client != nil || err == nil || err.Error() != want {
+			t.Errorf("%s gives %v, %v", parameters, client, err)
+		}
+		if client, err := tasks.NewRedisWithin(address, time.Second, nil); client != nil || err == nil || err.Error() != want {
+			t.Errorf("%s gives %v, %v", parameters, client, err)
 		}
 	}
 }
