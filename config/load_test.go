@@ -268,7 +268,7 @@ func TestLoadRefusesWrongValuesWithoutRepeatingSecrets(t *testing.T) {
 			"acme", "acme=", "acme=-1", "acme=36501", "acme=1,acme=2", "acme=1.5", "=1", "a/b=1", ",", "acme=1,",
 		},
 		"ATTESTRY_MEMORY_BUDGET": {
-			"sesame", "0", "-1GiB", "16777215", "15MiB", "10EiB", "512 sesames", "MiB", "100%",
+			"sesame", "0", "-1GiB", "16777215", "15MiB", "10EiB", "512 sesames", "MiB", "100%", "1,5GiB", "2,048MiB",
 		},
 	}
 	for name, values := range wrong {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -135,7 +136,8 @@ type MemoryBudget int64
 // UnmarshalText reads a number of bytes with or without a unit, such as 512MiB.
 func (b *MemoryBudget) UnmarshalText(text []byte) error {
 	bytes, err := humanize.ParseBytes(string(text))
-	if err != nil || bytes < minBudget || bytes > math.MaxInt64 {
+	// The parser ignores commas: 1,5GiB would be ten times as much as is meant.
+	if err != nil || bytes < minBudget || bytes > math.MaxInt64 || strings.Contains(string(text), ",") {
 		return errors.New("is not an amount of memory such as 512MiB, at least 16MiB")
 	}
 	*b = MemoryBudget(bytes)
