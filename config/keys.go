@@ -36,7 +36,7 @@ func readKey[K any](variable, file string, parse func([]byte) (K, error)) (key K
 func parseKey[K any](file string, parse func([]byte) (K, error)) (key K, err error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
-		return key, fmt.Errorf("cannot be read: %w", err)
+		return key, fmt.Errorf("cannot be read: %w", withoutSecret(err))
 	}
 	if key, err = parse(content); err != nil {
 		return key, fmt.Errorf("%s %w", file, err)

@@ -52,6 +52,20 @@ func TestWrongSigningKeyIsAFaultBesideOthers(t *testing.T) {
 	}
 }
 
+func TestKeyGivenInsteadOfItsPathIsNotShown(t *testing.T) {
+	_, err := config.LoadFrom(config.Sources{
+		Environ: environ(map[string]string{"ATTESTRY_LOG_KEY_FILE": "PRIVATE+KEY+sesame", "ATTESTRY_BOOTSTRAP_FILE": "users: [sesame]"}), CheckFiles: true,
+	})
+	want := "ATTESTRY_LOG_KEY_FILE: cannot be read: no such file or directory\nATTESTRY_BOOTSTRAP_FILE: cannot be read: no such file or directory"
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+	log := config.Log{KeyFile: "PRIVATE+KEY+sesame"}
+	if _, err := log.Keys(); err == nil || err.Error() != "ATTESTRY_LOG_KEY_FILE: cannot be read: no such file or directory" {
+		t.Error(err)
+	}
+}
+
 func TestSigningKeyIsRead(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "key.pem")
 	if key, err := (&config.HTTP{}).SigningKey(); key != nil || err != nil {

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -199,8 +201,17 @@ func (l *loader) checkFile(variable, file string) {
 		}
 	}
 	if err != nil {
-		l.fault(variable, "cannot be read: %v", err)
+		l.fault(variable, "cannot be read: %v", withoutSecret(err))
 	}
+}
+
+// withoutSecret removes the path from an error unless it is absolute: it may be a secret that was given instead of the
+// path of its file.
+func withoutSecret(err error) error {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok && !filepath.IsAbs(failed.Path) {
+		return failed.Err
+	}
+	return err
 }
 
 // err returns all faults: first those of variables in the table, in its order, then those of unknown variables.

@@ -89,6 +89,7 @@ func TestFilesOfSecretsThatCannotBeUsedAreNamed(t *testing.T) {
 		{"both", map[string]string{"ATTESTRY_REDIS_URL_FILE": wrong}, "ATTESTRY_REDIS_URL: is given together with ATTESTRY_REDIS_URL_FILE: only one of them can be"},
 		{"both, and the file is missing", map[string]string{"ATTESTRY_REDIS_URL_FILE": missing}, "ATTESTRY_REDIS_URL: is given together with ATTESTRY_REDIS_URL_FILE: only one of them can be"},
 		{"missing", map[string]string{"ATTESTRY_REDIS_URL": "", "ATTESTRY_REDIS_URL_FILE": missing}, "ATTESTRY_REDIS_URL: cannot be read from the file of ATTESTRY_REDIS_URL_FILE: stat " + missing + ": no such file or directory"},
+		{"the secret", map[string]string{"ATTESTRY_REDIS_URL": "", "ATTESTRY_REDIS_URL_FILE": "redis://:sesame@redis"}, "ATTESTRY_REDIS_URL: cannot be read from the file of ATTESTRY_REDIS_URL_FILE: no such file or directory"},
 		{"folder", map[string]string{"ATTESTRY_REDIS_URL": "", "ATTESTRY_REDIS_URL_FILE": folder}, "ATTESTRY_REDIS_URL: cannot be read from the file of ATTESTRY_REDIS_URL_FILE: " + folder + " is not a regular file"},
 		{"empty", map[string]string{"ATTESTRY_REDIS_URL": "", "ATTESTRY_REDIS_URL_FILE": empty}, "ATTESTRY_REDIS_URL: cannot be read from the file of ATTESTRY_REDIS_URL_FILE: " + empty + " is empty"},
 		{"wrong", map[string]string{"ATTESTRY_REDIS_URL": "", "ATTESTRY_REDIS_URL_FILE": wrong}, "ATTESTRY_REDIS_URL: must begin with redis:// or rediss://"},

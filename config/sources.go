@@ -94,7 +94,7 @@ func readSecrets(environment map[string]string) (faults map[string]string) {
 		default:
 			var err error
 			if environment[variable.Name], err = readSecret(file); err != nil {
-				faults[variable.Name] = fmt.Sprintf("cannot be read from the file of %s: %v", fileVariable, err)
+				faults[variable.Name] = fmt.Sprintf("cannot be read from the file of %s: %v", fileVariable, withoutSecret(err))
 			}
 		}
 	}
