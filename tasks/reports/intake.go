@@ -247,7 +247,8 @@ func (i *Intake) CatchUp(ctx context.Context, environment string, span time.Dura
 }
 
 // await waits until the report is processed, time is up, the process stops, or the client disconnects. A message only
-// wakes it: the verdict is read from the head. Messages can be lost, so the head is also read after 0.5 s and 2 s.
+// wakes it: the verdict is read from the head. Messages can be lost, so the head is also read after 0.5 s and 2 s. It
+// also ends when it then finds that Redis is unreachable, as after a failure to enqueue the task.
 func (i *Intake) await(ctx context.Context, wake <-chan struct{}, environment string, arrival int64, span time.Duration) snapshot.Verdict {
 	end, early, late := time.After(span), time.After(500*time.Millisecond), time.After(2*time.Second)
 	for {
@@ -266,7 +267,7 @@ func (i *Intake) await(ctx context.Context, wake <-chan struct{}, environment st
 		if err != nil {
 			return snapshot.Waiting
 		}
-		if verdict := head.VerdictOf(arrival); verdict != snapshot.Waiting || over {
+		if verdict := head.VerdictOf(arrival); verdict != snapshot.Waiting || over || i.dispatcher.Unreachable() {
 			return verdict
 		}
 	}

@@ -2,6 +2,7 @@ package reports_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 
 	"attestry/evidence/job"
@@ -43,6 +44,36 @@ func TestVerdictIsCorrectIfTheWorkerIsFasterThanTheRequest(t *testing.T) {
 	docs.after = drain
 	if got := s.accept(t, running("a")); got != snapshot.Created {
 		t.Errorf("verdict %d; the head is %+v", got, s.head(t))
+	}
+}
+
+// failing is a queue that is unreachable once a task was dispatched and its state was asked for.
+type failing struct {
+	silent
+	asked *atomic.Int64
+}
+
+func (f failing) Unreachable() bool { return f.asked.Add(1) > 1 }
+
+// waking lets a test wake a waiter.
+type waking chan struct{}
+
+func (w waking) Register(string) (<-chan struct{}, func(), bool) { return w, func() {}, true }
+
+func TestWaitEndsWhenTheQueueBecomesUnreachable(t *testing.T) {
+	s, wake, verdict := newScene(t, nil), make(waking), make(chan snapshot.Verdict)
+	s.intake = reports.NewIntake(s.store, failing{asked: &atomic.Int64{}}, wake, s.clock.Now, reports.MaxWait)
+	go func() { verdict <- s.accept(t, running("a")) }()
+	wake <- struct{}{}
+	select {
+	case got := <-verdict:
+		if got != snapshot.Waiting {
+			t.Errorf("verdict %d", got)
+		}
+	case wake <- struct{}{}:
+		t.Error("it still waits")
+		close(wake)
+		<-verdict
 	}
 }
 
