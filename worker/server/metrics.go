@@ -67,6 +67,9 @@ func (m *metrics) Describe(descriptions chan<- *prometheus.Desc) {
 
 // Collect reads the state of the served queues from Redis, if that is reachable, and adds the tasks in this process.
 func (m *metrics) Collect(values chan<- prometheus.Metric) {
+	// A Redis that drops packets would otherwise delay the scrape until it fails, with the metrics of the database.
+	ctx, cancel := context.WithTimeout(context.Background(), jobsTimeout)
+	defer cancel()
 	var failed error
 	for queue, most := range m.concurrency {
 		values <- prometheus.MustNewConstMetric(m.most, prometheus.GaugeValue, float64(most), queue, "active")
@@ -77,7 +80,7 @@ func (m *metrics) Collect(values chan<- prometheus.Metric) {
 		}
 		if failed == nil {
 			// After one failure each other queue would delay the scrape as long again.
-			failed = m.collectQueue(queue, states, values)
+			failed = m.collectQueue(ctx, queue, states, values)
 		}
 		for state, n := range states {
 			values <- prometheus.MustNewConstMetric(m.size, prometheus.GaugeValue, float64(n), queue, state)
@@ -86,8 +89,8 @@ func (m *metrics) Collect(values chan<- prometheus.Metric) {
 }
 
 // collectQueue adds the tasks of a queue that Redis has to those by state.
-func (m *metrics) collectQueue(queue string, states map[string]int, values chan<- prometheus.Metric) error {
-	info, err := m.tasks.InRedis(context.Background(), queue)
+func (m *metrics) collectQueue(ctx context.Context, queue string, states map[string]int, values chan<- prometheus.Metric) error {
+	info, err := m.tasks.InRedis(ctx, queue)
 	if err != nil {
 		return err
 	}
@@ -101,7 +104,7 @@ func (m *metrics) collectQueue(queue string, states map[string]int, values chan<
 	return nil
 }
 
-// jobsTimeout bounds how long a scrape waits for the database, and how long keepLast takes.
+// jobsTimeout bounds how long a scrape waits for the database and for Redis, and how long keepLast takes.
 const jobsTimeout = 5 * time.Second
 
 // jobCollector counts durable work by kind and state at each scrape, with four commands for each kind.

@@ -8,6 +8,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/hibiken/asynq"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
 
 	"attestry/app"
 	"attestry/config"
@@ -54,6 +55,33 @@ func queueStates(t *testing.T, p *process.Process) (counts map[string]float64, l
 		}
 	}
 	return counts, latencies
+}
+
+// unanswered is a hook of a Redis client that answers no command. It records for how long the commands may wait.
+type unanswered struct{ waits []time.Duration }
+
+func (*unanswered) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (u *unanswered) ProcessHook(redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, _ redis.Cmder) error {
+		end, _ := ctx.Deadline()
+		u.waits = append(u.waits, time.Until(end))
+		return context.DeadlineExceeded
+	}
+}
+
+func (*unanswered) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func TestScrapeWaitsForRedisNoLongerThanForTheDatabase(t *testing.T) {
+	p, _ := newCountedWorker(t)
+	hook := &unanswered{}
+	p.Redis.AddHook(hook)
+	queueStates(t, p)
+	if len(hook.waits) != 1 || hook.waits[0] <= 0 || hook.waits[0] > jobsTimeout {
+		t.Errorf("it may wait for %v", hook.waits)
+	}
 }
 
 // mostTasks reads how many tasks the queue can have at most, by state.
