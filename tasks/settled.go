@@ -153,15 +153,16 @@ func (w *Waiters) listen(ctx context.Context) error {
 }
 
 func (w *Waiters) setListening(listening bool, err error) {
-	defer w.once.Do(func() { close(w.tried) })
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.listening == listening {
-		return
-	}
+	changed := w.listening != listening
 	w.listening = listening
-	if !listening && err != nil {
-		w.log.Warn("lost the subscription to settled environments", "error", err.Error())
+	w.once.Do(func() {
+		close(w.tried)
+		changed = true
+	})
+	if changed && err != nil {
+		w.log.Warn("no subscription to settled environments", "error", err.Error())
 	}
 }
 

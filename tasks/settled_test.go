@@ -49,17 +49,27 @@ func TestWaitersAreWokenForTheirEnvironmentOnly(t *testing.T) {
 }
 
 func TestWaitersAreRefusedWithoutSubscription(t *testing.T) {
-	server, client := startRedis(t)
-	var logged bytes.Buffer
-	waiters := tasks.NewWaiters(client, slog.New(slog.NewTextHandler(&logged, nil)))
-	listen(t, waiters)
-	server.Close()
-	eventually(t, "waiters are refused while the subscription is lost", func() bool {
-		_, leave, ok := waiters.Register("late")
-		leave()
-		return !ok
-	})
-	if strings.Count(logged.String(), "lost the subscription") != 1 {
-		t.Errorf("logged %s", logged.String())
+	for name, first := range map[string]bool{"lost": false, "at the start": true} {
+		t.Run(name, func(t *testing.T) {
+			server, client := startRedis(t)
+			var logged bytes.Buffer
+			waiters := tasks.NewWaiters(client, slog.New(slog.NewTextHandler(&logged, nil)))
+			if first {
+				server.Close()
+				runWaiters(t, waiters)
+				<-waiters.Tried()
+			} else {
+				listen(t, waiters)
+				server.Close()
+			}
+			eventually(t, "waiters are refused without a subscription", func() bool {
+				_, leave, ok := waiters.Register("late")
+				leave()
+				return !ok
+			})
+			if strings.Count(logged.String(), "no subscription") != 1 {
+				t.Errorf("logged %s", logged.String())
+			}
+		})
 	}
 }
