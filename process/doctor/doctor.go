@@ -18,8 +18,9 @@ import (
 	"attestry/tasks"
 )
 
-// timeout bounds each check and the opening of each store.
-const timeout = 10 * time.Second
+// timeout bounds each check and the opening of each store. The client of MongoDB says only after 10 s why no server
+// answers.
+const timeout = 12 * time.Second
 
 // State is the severity of a finding.
 type State string
