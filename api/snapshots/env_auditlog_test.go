@@ -218,22 +218,6 @@ func TestAuditLogOfAnEnvironmentWithoutEventsHasOnlyTheHeader(t *testing.T) {
 	}
 }
 
-func TestAuditLogOfALogicalEnvironmentHasTheEventsOfItsMembers(t *testing.T) {
-	t.Parallel()
-	s := apitest.Share(t)
-	s.CreateEnvironment("prod", evidence.Server)
-	s.CreateEnvironment("edge", evidence.Server)
-	s.CreateLogical("all", "prod", "edge")
-	s.ReportServer("prod", "a")
-	s.ReportServer("edge", "b")
-	s.ReportServer("prod", "c")
-	s.RenameEnvironment("edge", "rim")
-	wantAuditLog(s, "all", "", "a started-unknown #1", "b started-unknown #2", "c started-unknown #3", "a exited #3")
-	if rows := auditLog(s, "all", ""); rows[1]["environment_name"] != "rim" || rows[2]["environment_name"] != "prod" {
-		t.Errorf("rows %v", rows)
-	}
-}
-
 func TestAuditLogEscapesFormulas(t *testing.T) {
 	t.Parallel()
 	s := apitest.Share(t)

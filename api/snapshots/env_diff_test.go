@@ -11,7 +11,6 @@ import (
 
 	"attestry/api/apitest"
 	"attestry/evidence"
-	"attestry/scripts/fixturestest"
 )
 
 func diff(s *apitest.Service, first, second string) any {
@@ -182,21 +181,5 @@ func TestDiffCostsTheSameForAnyNumberOfArtifacts(t *testing.T) {
 	}
 	if few, many := commands("small", 10), commands("large", 10_000); many > few+3 {
 		t.Errorf("%d commands for 10,000 artifacts, %d for ten", many, few)
-	}
-}
-
-func TestRolloutIsShownInTheDiff(t *testing.T) {
-	t.Parallel()
-	s := apitest.Share(t)
-	s.CreateEnvironment("prod", evidence.K8S)
-	for _, report := range [][]byte{fixturestest.Read("k8s-report-1.json"), fixturestest.Read("k8s-report-2-rollout.json")} {
-		s.Want(http.StatusCreated, http.MethodPut, s.EnvironmentsPath()+"/prod/report/K8S", report)
-	}
-	got := diff(s, "prod#1", "prod#2")
-	kept := len(s.GetSnapshot("prod", "1").Artifacts) - 2
-	for part, want := range map[string]int{"snappish1": 2, "snappish2": 2, "changed": 0, "not-changed": kept} {
-		if list := apitest.Lookup(t, got, part, "artifacts").([]any); len(list) != want {
-			t.Errorf("%s has %d artifacts, want %d", part, len(list), want)
-		}
 	}
 }

@@ -44,6 +44,12 @@ func TestEventLogShowsARollout(t *testing.T) {
 		"pipeline", "deployments", "flows", "artifact_compliance", "snapshot_compliance", "type", "code_diff", "_links")
 	apitest.AssertKeys(t, "flow", apitest.Lookup(t, started, "flows", 0).(map[string]any), "flow_name", "deployments")
 	second := s.GetSnapshot("prod", "2")
+	var order []string
+	for _, artifact := range second.Artifacts {
+		order = append(order, apitest.Annotation(artifact))
+	}
+	apitest.EqualList(t, order, []string{"started-unknown", "unchanged", "exited"}, "the artifacts of the snapshot")
+	apitest.Equal(t, fmt.Sprint(second.ArtifactComplianceCount), "map[false:0 null:2 true:0]")
 	for _, c := range []struct {
 		event map[string]any
 		name  string
@@ -63,13 +69,10 @@ func TestEventLogShowsARollout(t *testing.T) {
 		{exited, "code_diff", nil},
 		{stranger, "code_diff", nil},
 	} {
-		if c.event[c.name] != c.want {
-			t.Errorf("%v: %s is %v, want %v", c.event["artifact_name"], c.name, c.event[c.name], c.want)
-		}
+		apitest.Equal(t, c.event[c.name], c.want, c.event["artifact_name"], c.name)
 	}
-	if got := apitest.AsJSON(started["flows"]); got != `[{"deployments":null,"flow_name":"app-ci"},{"deployments":null,"flow_name":"release"}]` {
-		t.Errorf("flows are %s", got)
-	}
+	apitest.Equal(t, apitest.AsJSON(started["flows"]),
+		`[{"deployments":null,"flow_name":"app-ci"},{"deployments":null,"flow_name":"release"}]`, "flows")
 	if apitest.AsJSON(stranger["flows"]) != "[]" || apitest.AsJSON(stranger["deployments"]) != "[]" || apitest.Lookup(t, stranger, "_links", "artifact") != nil {
 		t.Errorf("an artifact that no flow knows: %s", apitest.AsJSON(stranger))
 	}
@@ -375,9 +378,8 @@ func TestEventsOfALogicalEnvironmentAreThoseOfItsMembers(t *testing.T) {
 	s.WantEvents("nothing", "")
 	s.WantEvents("nothing", "?start=1h&repo_name=acme/gate")
 	header := s.Want(http.StatusOK, http.MethodGet, s.EnvironmentsPath()+"/all/events?per_page=5", nil).Header
-	if header.Get("X-Total-Count") != "12" || header.Get("X-Total-Pages") != "3" {
-		t.Errorf("headers are %v", header)
-	}
+	apitest.Equal(t, header.Get("X-Total-Count"), "12")
+	apitest.Equal(t, header.Get("X-Total-Pages"), "3")
 	members := map[string]string{}
 	for _, event := range s.Read(s.EnvironmentsPath() + "/all/events?per_page=3").([]any) {
 		members[apitest.Lookup(t, event, "artifact_name").(string)] = apitest.Lookup(t, event, "environment_name").(string) + apitest.Lookup(t, event, "_links", "snapshot", "html").(string)
@@ -385,14 +387,14 @@ func TestEventsOfALogicalEnvironmentAreThoseOfItsMembers(t *testing.T) {
 	for name, want := range map[string]string{
 		"/opt/gate": "edge" + s.URL + "/" + s.Org + "/environments/all/snapshots/6", "/opt/v6": "host" + s.URL + "/" + s.Org + "/environments/all/snapshots/7",
 	} {
-		if members[name] != want {
-			t.Errorf("the event of %s is in %s, want %s", name, members[name], want)
-		}
+		apitest.Equal(t, members[name], want, name)
 	}
+	slices.Reverse(want)
+	wantAuditLog(s, "all", "", want...)
+	apitest.Equal(t, auditLog(s, "all", "?repo_names=acme/gate")[0]["environment_name"], "edge")
 	// The history of an artifact has the event once.
-	if happened := apitest.History(t, s.Read("/artifacts/"+s.Org+"/ci/fingerprint/"+evidence.HashAPIKey("gate"))); happened != "app reported Started running in edge#1 environment" {
-		t.Errorf("history %q", happened)
-	}
+	apitest.Equal(t, apitest.History(t, s.Read("/artifacts/"+s.Org+"/ci/fingerprint/"+evidence.HashAPIKey("gate"))),
+		"app reported Started running in edge#1 environment", "history")
 }
 
 // TestEventLogHidesUnfinishedSnapshots reads an environment whose worker stopped after it wrote a snapshot and before

@@ -12,76 +12,7 @@ import (
 
 	"attestry/api/apitest"
 	"attestry/evidence"
-	"attestry/scripts/fixturestest"
 )
-
-func TestRolloutBecomesTheSecondSnapshot(t *testing.T) {
-	t.Parallel()
-	s := apitest.ShareOnAnyEngine(t)
-	s.CreateEnvironment("prod", evidence.K8S)
-	report := s.EnvironmentsPath() + "/prod/report/K8S"
-	if got := s.Want(http.StatusCreated, http.MethodPut, report, fixturestest.Read("k8s-report-1.json")).Text(t); got != "OK" {
-		t.Errorf("the first report: %q", got)
-	}
-	if got := s.Want(http.StatusOK, http.MethodPut, report, fixturestest.Read("k8s-report-1.json")).Text(t); got != "report processed, no new snapshots to create" {
-		t.Errorf("the same report: %q", got)
-	}
-	s.Want(http.StatusCreated, http.MethodPut, report, fixturestest.Read("k8s-report-2-rollout.json"))
-
-	first, second := s.GetSnapshot("prod", "1"), s.GetSnapshot("prod", "-1")
-	if got := len(first.Annotations()["started-unknown"]); got != len(first.Artifacts) || got == 0 {
-		t.Errorf("%d of %d artifacts have started in snapshot 1", got, len(first.Artifacts))
-	}
-	got := second.Annotations()
-	if len(got["exited"]) != 2 || len(got["started-unknown"]) != 2 || len(got["unchanged"]) != len(first.Artifacts)-2 {
-		t.Errorf("snapshot 2 is annotated %v", got)
-	}
-	for _, pair := range [][]string{got["exited"], got["started-unknown"]} {
-		if repository(pair[0]) == repository(pair[1]) {
-			t.Errorf("both artifacts are of one service: %v", pair)
-		}
-	}
-	assertNeighbours(t, s, first, second)
-	assertOrder(t, second)
-	assertEvents(t, s, "prod", len(first.Artifacts)+4)
-}
-
-func repository(image string) string { return image[:strings.LastIndex(image, ":")] }
-
-func assertNeighbours(t *testing.T, s *apitest.Service, first, second apitest.SnapshotBody) {
-	t.Helper()
-	if first.IsLatest || first.NextSnapshotTimestamp == nil || *first.NextSnapshotTimestamp != second.Timestamp {
-		t.Errorf("snapshot 1 ends at %v, snapshot 2 begins at %f", first.NextSnapshotTimestamp, second.Timestamp)
-	}
-	if !second.IsLatest || second.NextSnapshotTimestamp != nil {
-		t.Error("snapshot 2 is not the latest one")
-	}
-	if want := s.URL + "/" + s.Org + "/environments/prod/snapshots/2"; second.HTMLURL != want {
-		t.Errorf("html_url is %s, want %s", second.HTMLURL, want)
-	}
-	if want := (map[string]int{"true": 0, "false": 0, "null": len(first.Artifacts)}); !maps.Equal(second.ArtifactComplianceCount, want) {
-		t.Errorf("counted %v, want %v", second.ArtifactComplianceCount, want)
-	}
-}
-
-// assertOrder checks that started artifacts come first and exited ones last.
-func assertOrder(t *testing.T, s apitest.SnapshotBody) {
-	t.Helper()
-	rank := map[string]int{"started-unknown": 0, "unchanged": 1, "exited": 2}
-	if !slices.IsSortedFunc(s.Artifacts, func(a, b map[string]any) int {
-		return rank[apitest.Annotation(a)] - rank[apitest.Annotation(b)]
-	}) {
-		t.Errorf("artifacts are not in order: %v", s.Annotations())
-	}
-}
-
-func assertEvents(t *testing.T, s *apitest.Service, environment string, want int) {
-	t.Helper()
-	events, err := s.Process.Store.Events.Between(t.Context(), s.EnvironmentID(environment), 1, 1000, false)
-	if err != nil || len(events) != want {
-		t.Errorf("%d events, %v, want %d", len(events), err, want)
-	}
-}
 
 func TestSnapshotsAreListedNewestFirst(t *testing.T) {
 	t.Parallel()
