@@ -291,6 +291,7 @@ func TestUnknownEnvironmentsAreNotFound(t *testing.T) {
 	for _, organization := range []string{s.Org, s.Public} {
 		if organization == s.Public {
 			s.CreateEnvironment("none", evidence.Server) // in s.org, not in s.public
+			s.ReportServer("none", "a")
 		}
 		path := "/environments/" + organization
 		for _, c := range []struct{ method, path, body string }{
@@ -301,6 +302,10 @@ func TestUnknownEnvironmentsAreNotFound(t *testing.T) {
 			{http.MethodPut, path + "/none/join", `{"physical_env_name":"x"}`},
 			{http.MethodPut, path, `{"name":"all","type":"logical","description":"","included_environments":["none"]}`},
 			{http.MethodPut, "/allowlists/" + organization + "/none", apitest.AllowanceBody("a", "why")},
+			{http.MethodGet, "/snapshots/" + organization + "/none", ""},
+			{http.MethodGet, "/snapshots/" + organization + "/none/1", ""},
+			{http.MethodGet, "/env-diff/" + organization + "?snappish1=none&snappish2=none%231", ""},
+			{http.MethodPut, path + "/none/report/server", string(apitest.ServerReport("b"))},
 		} {
 			t.Run(s.CaseName(c.method+" "+c.path), func(t *testing.T) {
 				s.In(t).WantError(http.StatusNotFound, "Environment named 'none' does not exist for organization '"+organization+"'", c.method, c.path, c.body)
@@ -312,6 +317,8 @@ func TestUnknownEnvironmentsAreNotFound(t *testing.T) {
 		http.MethodPut, "/environments/"+s.Public+"/all/join", `{"physical_env_name":"none"}`)
 	s.WantError(http.StatusNotFound, "Environment named 'none' does not exist for organization '"+s.Public+"'",
 		http.MethodPatch, "/environments/"+s.Public+"/all", `{"included_environments":["none"]}`)
+	s.CreateEnvironmentIn(s.Public, "none")
+	apitest.Equal(t, len(s.Read("/snapshots/"+s.Public+"/none").([]any)), 0, "snapshots of another organization's")
 	if got := s.GetEnvironment("none"); got.Name != "none" || got.Description != "of a test" {
 		t.Errorf("the other organization's is %+v", got)
 	}

@@ -258,22 +258,3 @@ func TestConcurrentCreatesMakeOneEnvironment(t *testing.T) {
 		t.Errorf("%d environments", len(all))
 	}
 }
-
-func TestEnvironmentsOfOneOrganizationAreUnknownInAnother(t *testing.T) {
-	t.Parallel()
-	s := apitest.Share(t)
-	s.CreateEnvironment("prod", evidence.Server)
-	s.ReportServer("prod", "a")
-	for _, path := range []string{"/environments/" + s.Public + "/prod", "/snapshots/" + s.Public + "/prod", "/snapshots/" + s.Public + "/prod/1"} {
-		t.Run(s.CaseName(path), func(t *testing.T) {
-			s.In(t).WantError(http.StatusNotFound, "Environment named 'prod' does not exist for organization '"+s.Public+"'", http.MethodGet, path, "")
-		})
-	}
-	s.Want(http.StatusNotFound, http.MethodPut, "/environments/"+s.Public+"/prod/report/server", apitest.ServerReport("b"))
-	s.CreateEnvironmentIn(s.Public, "prod")
-	var list []any
-	s.Want(http.StatusOK, http.MethodGet, "/snapshots/"+s.Public+"/prod", nil).Decode(t, &list)
-	if len(list) != 0 {
-		t.Errorf("the other organization's environment of the same name has %d snapshots", len(list))
-	}
-}

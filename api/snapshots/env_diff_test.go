@@ -162,6 +162,18 @@ func TestBadDiffsAreRefused(t *testing.T) {
 	wantError(s, http.StatusNotFound, "Org: '"+s.Org+"'. Snapshot 'empty@{now}' resolves to 'empty#0'. len(snapshots) == 0"+based, "host", "empty@{now}")
 	wantError(s, http.StatusNotFound, "Org: '"+s.Org+"'. Snapshot 'host#23' resolves to 'host#23'. len(snapshots) == 1"+based, "host#23", "host")
 	wantError(s, http.StatusNotFound, "Org: '"+s.Org+"'. Snapshot 'host~3' resolves to 'host#-2'. len(snapshots) == 1"+based, "host", "host~3")
+	// A single snapshot is found in the same way.
+	path := "/snapshots/" + s.Org + "/empty/"
+	for expression, shown := range map[string]string{
+		"-1":    "empty#-1' resolves to 'empty#0",
+		"%2323": "empty#23' resolves to 'empty#23",
+		"~2":    "empty~2' resolves to 'empty#-2",
+	} {
+		message := "Org: '" + s.Org + "'. Snapshot '" + shown + "'. len(snapshots) == 0" + based
+		s.WantError(http.StatusNotFound, message, http.MethodGet, path+expression, "")
+	}
+	s.WantError(http.StatusBadRequest, "Bad snappish five", http.MethodGet, path+"five", "")
+	s.WantError(http.StatusNotFound, "The requested path does not exist", http.MethodGet, path+"../none/1", "")
 }
 
 func TestDiffCostsTheSameForAnyNumberOfArtifacts(t *testing.T) {

@@ -114,17 +114,3 @@ func TestListingSnapshotsCostsTheSameHoweverManyThereAre(t *testing.T) {
 		t.Errorf("a page beyond the end has %v", beyond)
 	}
 }
-
-func TestSnapshotsOfOneOrganizationAreUnknownInAnother(t *testing.T) {
-	t.Parallel()
-	s := apitest.Share(t)
-	s.CreateEnvironment("host", evidence.Server)
-	s.ReportServer("host", "app")
-	s.CreateEnvironmentIn(s.Public, "theirs")
-	unknown := "Environment named 'host' does not exist for organization '" + s.Public + "'"
-	for _, path := range []string{
-		"/snapshots/" + s.Public + "/host", "/snapshots/" + s.Public + "/host/1", "/env-diff/" + s.Public + "?snappish1=host&snappish2=theirs", "/env-diff/" + s.Public + "?snappish1=theirs&snappish2=host%231",
-	} {
-		t.Run(s.CaseName(path), func(t *testing.T) { s.In(t).WantError(http.StatusNotFound, unknown, http.MethodGet, path, "") })
-	}
-}
