@@ -31,7 +31,7 @@ func TestPayloadsAreValidatedAsInTheContract(t *testing.T) {
 	const gate = `"project":{"key":"k","url":"u"},"analysedAt":"1","revision":"r"`
 	for _, body := range []string{
 		`{"junit":[{"name":"n","failures":0,"errors":0,"skipped":1,"total":2,"duration":2.5,"timestamp":null},{"name":"n","failures":"1","errors":0,"skipped":1,"total":2,"duration":2}]}`,
-		`{"snyk":{"tool":{"name":"n","version":"v"},"results":[{"low_count":0,"medium_count":0,"high_count":1,"low":null,"high":[{"id":"i","message":"m","more":1,"locations":[{"uri":"u","lines":"1-2","more":1}],"priority_score":null}]}]}}`,
+		`{"snyk":{"tool":{"name":"n","version":"v"},"results":[{"low_count":0,"medium_count":0,"high_count":1,"low":null,"high":[{"id":"i","message":"m","more":1,"locations":[{"uri":"u","lines":"1-2","more":1},{"uri":"u"}],"priority_score":null}]}]}}`,
 		`{"jira":[{"issue_id":"i","issue_url":"u","issue_exists":true},{"issue_id":"i","issue_url":"u","issue_exists":false,"issue_fields":{"a":null,"b":[1]}}]}`,
 		`{"sonar":{` + gate + `}}`, `{"sonar":{` + gate + `,"qualityGate":null,"serverUrl":null,"branch":{"name":"b"}}}`,
 		`{"sonar":{` + gate + `,"qualityGate":{"status":"OK","name":null,"more":1,"conditions":[{"metric":"m","errorThreshold":"1","operator":"GT","status":"OK","value":null,"onLeakPeriod":null,"more":1}]}}}`,

@@ -2,9 +2,7 @@ package attestations_test
 
 import (
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -202,50 +200,6 @@ func TestMembersOfATypeAreShownAtTopLevel(t *testing.T) {
 				t.Errorf("the provider is %v", member["git_provider"])
 			}
 		})
-	}
-}
-
-func TestMemberNamesOfAttestationsAreExact(t *testing.T) {
-	t.Parallel()
-	s := apitest.Share(t)
-	s.PostAttestation(http.StatusCreated, "t", "system", `{"attestation_name":"x","type_name":"decision","attestation_data":{"is_compliant":false},
-		"Artifact_Fingerprint":"../x","CONTROL":"C-2","description":"said","de\u017fcription":5,"Attestation_Data":{"is_compliant":true}}`)
-	shown := s.OnlyAttestation("t", "x").(map[string]any)
-	if shown["is_compliant"] != false || shown["artifact_fingerprint"] != nil || shown["control"] != nil || shown["description"] != "said" {
-		t.Errorf("shown %v", shown)
-	}
-}
-
-func TestSnykLocationsMayLackLines(t *testing.T) {
-	t.Parallel()
-	s := apitest.Share(t)
-	s.PostAttestation(http.StatusCreated, "t", "snyk", `{"attestation_name":"x","snyk_results":{"schema_version":1,"tool":{"name":"Snyk","version":"1"},
-		"results":[{"high_count":1,"medium_count":0,"low_count":0,"high":[{"id":"i","message":"m","locations":[{"uri":"a.go"}]}]}]}}`)
-}
-
-func TestPullRequestsOfBothClientVersionsAreAccepted(t *testing.T) {
-	t.Parallel()
-	s := apitest.Share(t)
-	for name, request := range map[string]string{
-		"V1": `{"merge_commit":"` + apitest.FirstCommit + `","url":"u","state":"MERGED","approvers":["one","two"],"author":"a","commits":[]}`,
-		"V2": `{"merge_commit":"` + apitest.FirstCommit + `","url":"u","state":"MERGED","approvers":null,"author":"a","created_at":1750851601,"merged_at":1750923680,
-			"title":"t","head_ref":"h","base_ref":"main","commits":[{"sha1":"x","message":"**REDACTED**","author":"**REDACTED**","timestamp":1,"branch":"b"}]}`,
-		"approved": `{"merge_commit":"` + apitest.FirstCommit + `","url":"u","state":"OPEN","approvers":[{"username":"o","state":"APPROVED","timestamp":1}],"author":"a",
-			"created_at":1,"title":"t","head_ref":"h","commits":[]}`,
-		"V1-null": `{"merge_commit":"","url":"u","state":"OPEN","approvers":null}`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			s.PostAttestation(http.StatusCreated, "t", "pull_request", `{"attestation_name":"`+name+`","git_provider":"bitbucket","pull_requests":[`+request+`]}`)
-			if got := apitest.Lookup(t, s.OnlyAttestation("t", name), "pull_requests", 0, "url"); got != "u" {
-				t.Errorf("%s has the url %v", name, got)
-			}
-		})
-	}
-	_, errors := s.PostAttestation(http.StatusBadRequest, "t", "pull_request",
-		`{"attestation_name":"x","git_provider":"github","pull_requests":[{"url":"u","state":"s"}]}`).Problem(t)
-	if len(errors) != 1 || !strings.HasPrefix(slices.Collect(maps.Keys(errors))[0], "pull_requests[0]") {
-		t.Errorf("refused with %q", errors)
 	}
 }
 

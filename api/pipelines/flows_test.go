@@ -160,15 +160,6 @@ func TestBadTemplateIsRefusedAndKeepsTheFlow(t *testing.T) {
 	}
 }
 
-func TestMemberNamesOfFlowsAreExact(t *testing.T) {
-	t.Parallel()
-	s := apitest.Share(t)
-	s.WantForm(http.StatusCreated, http.MethodPut, s.FlowsPath()+"/template_file", `{"name":"web","description":"d","Visibility":"evil","Description":5}`)
-	if flow := s.GetFlow("web"); flow.Visibility != "private" || flow.Description != "d" {
-		t.Errorf("got %+v", flow)
-	}
-}
-
 func TestFormTakesOneTemplateAtMost(t *testing.T) {
 	t.Parallel()
 	s := apitest.Share(t)
