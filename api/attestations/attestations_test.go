@@ -247,10 +247,11 @@ func TestAttestationCreatesItsFlowAndTrail(t *testing.T) {
 	t.Parallel()
 	s := apitest.Share(t)
 	s.AttestGeneric("new", "check", true, "")
-	trail := s.Read("/trails/" + s.Org + "/build/new")
-	if apitest.Lookup(t, trail, "compliance_state") != "COMPLIANT" || apitest.Lookup(t, trail, "events", 0, "type") != "trail_reported" || apitest.Lookup(t, trail, "events", 1, "type") != "trail_attestation_reported" {
-		t.Errorf("the trail is %v", trail)
-	}
+	apitest.WantMembers(t, s.Read("/trails/"+s.Org+"/build/new"), map[string]any{
+		"compliance_state": "COMPLIANT", "events.0.type": "trail_reported", "events.1.type": "trail_attestation_reported",
+		"compliance_status.attestations_statuses.0.unexpected": true,
+	})
+	apitest.Equal(t, s.GetFlow("build").Template, "version: 1\n")
 	apitest.WantMessage(t, s.PostAttestation(http.StatusNotFound, "absent", "generic", `{"attestation_name":"x","is_compliant":true,"artifact_fingerprint":"`+apitest.AttestedFingerprint+`"}`),
 		`Artifact with fingerprint `+apitest.AttestedFingerprint+` does not exist in trail "absent" of flow "build" belonging to organization "`+s.Org+`"`)
 	s.Want(http.StatusNotFound, http.MethodGet, "/trails/"+s.Org+"/build/absent", nil)

@@ -79,27 +79,6 @@ func TestTrailKeepsItsTemplateUntilItIsBegunWithAnother(t *testing.T) {
 	apitest.WantMessage(t, tooLarge, "template_file exceeds the limit of 1 MiB")
 }
 
-func TestAttestationBeginsANewTrailAndFlow(t *testing.T) {
-	t.Parallel()
-	s := apitest.Share(t)
-	s.WantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.Org+"/fresh/trail/begun/generic",
-		`{"attestation_name":"check","is_compliant":true}`)
-	got := s.GetTrail("fresh", "begun")
-	clientReadsTrail(t, got)
-	if apitest.Lookup(t, got, "compliance_state") != "COMPLIANT" || apitest.Lookup(t, got, "events", 0, "type") != "trail_reported" ||
-		apitest.Lookup(t, got, "compliance_status", "attestations_statuses", 0, "unexpected") != true {
-		t.Errorf("got %s", apitest.AsJSON(got))
-	}
-	if content := apitest.Lookup(t, s.Read("/flows/"+s.Org+"/fresh"), "template"); !strings.HasPrefix(content.(string), "version: 1") {
-		t.Errorf("the flow's template is %q", content)
-	}
-	for _, path := range []string{"/bad%20flow/trail/t", "/flow/trail/bad%20trail"} {
-		t.Run(s.CaseName(path), func(t *testing.T) {
-			s.In(t).WantForm(http.StatusBadRequest, http.MethodPost, "/attestations/"+s.Org+path+"/generic", `{"attestation_name":"check","is_compliant":true}`)
-		})
-	}
-}
-
 func TestArtifactWithoutTrailJoinsTheTrailOfItsCommit(t *testing.T) {
 	t.Parallel()
 	s := apitest.Share(t)
@@ -242,16 +221,6 @@ func namesOf(t *testing.T, list any) []string {
 		names = append(names, apitest.Lookup(t, item, "name").(string))
 	}
 	return names
-}
-
-func TestTrailsStayWithinTheirOrganization(t *testing.T) {
-	t.Parallel()
-	s := apitest.Share(t)
-	s.CreateFlow("ci")
-	s.WantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.Org+"/ci", `{"name":"t"}`)
-	if got := s.Do(http.MethodGet, "/api/v2/trails/"+s.Public+"/ci/t", apitest.AdminKey, nil); got.Status != http.StatusNotFound {
-		t.Errorf("the trail is in another organization: %d", got.Status)
-	}
 }
 
 func TestArtifactThatIsAttestedByNameAndNotReportedKeepsItsTrailIncomplete(t *testing.T) {
