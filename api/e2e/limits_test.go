@@ -3,7 +3,6 @@ package e2e_test
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -102,15 +101,6 @@ func logged(s *apitest.Service, message string) int {
 	return strings.Count(s.Log.String(), `"msg":"`+message+`"`)
 }
 
-func TestRedisHasNoBucketsWithoutRateLimits(t *testing.T) {
-	t.Parallel()
-	s := apitest.Start(t, apitest.Options{WithoutWorker: true})
-	got := s.Want(http.StatusOK, http.MethodGet, "/flows/"+s.Org, nil)
-	if got.Header.Get("RateLimit-Limit") != "" || len(buckets(s)) != 0 {
-		t.Errorf("headers %v, buckets %q", got.Header, buckets(s))
-	}
-}
-
 // askFrom lists the flows of the test's organization with the addresses in X-Forwarded-For, as a proxy does.
 func askFrom(s *apitest.Service, key string, addresses ...string) apitest.Answer {
 	s.T.Helper()
@@ -167,23 +157,5 @@ func TestWrongKeysBeyondTheLimitOfTheirAddressAreRefused(t *testing.T) {
 	}
 	if logged(s, "refused an address that forwards requests and is no trusted proxy") != 0 {
 		t.Error("a trusted proxy was logged")
-	}
-}
-
-func TestForwardedAddressOfAnUntrustedProxyIsIgnored(t *testing.T) {
-	t.Parallel()
-	s := apitest.Start(t, apitest.Options{WithoutWorker: true, StoppedAt: apitest.NoonOf30March, Settings: []string{"ATTESTRY_FAILED_KEY_LIMIT=3"}})
-	s.Want(http.StatusOK, http.MethodGet, "/flows/"+s.Org, nil)
-	var statuses []int
-	for i := range 6 {
-		statuses = append(statuses, askFrom(s, "key-that-nobody-has", fmt.Sprint("198.51.100.", i)).Status)
-	}
-	if want := []int{401, 401, 401, 429, 429, 429}; !slices.Equal(statuses, want) {
-		t.Errorf("answered %d, want %d", statuses, want)
-	}
-	s.Want(http.StatusOK, http.MethodGet, "/flows/"+s.Org, nil)
-	const warning = "refused an address that forwards requests and is no trusted proxy"
-	if logged(s, warning) != 1 || !strings.Contains(s.Log.String(), `"msg":"`+warning+`","address":"127.0.0.1"`) {
-		t.Errorf("the proxy was logged %d times", logged(s, warning))
 	}
 }
