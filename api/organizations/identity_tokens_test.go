@@ -102,18 +102,6 @@ func TestAPIKeysMayHaveTheFormOfAToken(t *testing.T) {
 	}
 }
 
-func TestTokensOfAnUnreachableIssuerAreUnavailable(t *testing.T) {
-	t.Parallel()
-	s := apitest.Share(t)
-	forge := peers.NewIssuer(t)
-	unreachable := &peers.Issuer{URL: "https://127.0.0.1:1", Key: forge.Key}
-	peers.Trust(s, "unreachable", unreachable, "exists(claims.sub)", "reader")
-	got := s.Do(http.MethodGet, "/api/v2/flows/"+s.Org, unreachable.Token(t, nil), nil)
-	if got.Status != http.StatusServiceUnavailable || got.Header.Get("Retry-After") == "" {
-		t.Errorf("status %d, Retry-After %q: %s", got.Status, got.Header.Get("Retry-After"), got.Body)
-	}
-}
-
 func TestInvalidIdentityProvidersAreRefused(t *testing.T) {
 	t.Parallel()
 	s := apitest.Share(t)

@@ -36,19 +36,6 @@ func TestPeopleSignInWithTheIssuer(t *testing.T) {
 	}
 }
 
-func TestPeopleSignInByTheUserInfoOfTheIssuer(t *testing.T) {
-	t.Parallel()
-	s, i := webclient.StartWithIssuer(t)
-	v, next := webclient.NewVisitor(s), "/"+s.Org
-	parameters := v.SendToIssuer(i, next)
-	i.Claims = map[string]any{"nonce": parameters.Get("nonce")}
-	i.UserInfo = map[string]any{"sub": peers.SubjectOfTokens, "preferred_username": "reader"}
-	if got := v.Open("/signin/oidc/callback?code=c&state=" + parameters.Get("state")); got.Status != http.StatusSeeOther {
-		t.Fatalf("the issuer's answer is %d: %s", got.Status, got.Body)
-	}
-	v.WantPage(http.StatusOK, next, "reader")
-}
-
 func TestIssuerWithoutUserInfoMustNamePeopleInTheToken(t *testing.T) {
 	t.Parallel()
 	s, i := webclient.StartWithIssuer(t)
