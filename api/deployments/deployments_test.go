@@ -341,50 +341,6 @@ func sorted(words []string) []string {
 	return sorted
 }
 
-func TestDeploymentsOfARepositoryAreFilteredByLogicalEnvironment(t *testing.T) {
-	t.Parallel()
-	s := apitest.Share(t)
-	s.CreateEnvironment("prod", evidence.Server)
-	s.CreateEnvironment("beta", evidence.Server)
-	s.CreateEnvironment("other", evidence.Server)
-	s.CreateLogical("all", "prod", "beta")
-	s.ReportBuildFrom(s.Org, "ci", "web", "hub", `{"name":"acme/web","id":"1","url":"https://github.com/acme/web","provider":"github"}`, "acme/web")
-	s.ReportBuildFrom(s.Org, "ci", "web", "lab", `{"name":"acme/web","id":"1","url":"https://gitlab.com/acme/web","provider":"gitlab"}`, "acme/web")
-	s.ReportServer("prod", "hub")
-	s.ReportServer("beta", "lab")
-	s.ReportServer("other", "hub")
-	s.ReportServer("beta", "lab", "hub")
-	path := "/deployments/" + s.Org + "?repo_name=acme/web&provider="
-	wantDeployments(s, path+"github", "hub@beta#2 hub@other#1 hub@prod#1")
-	wantDeployments(s, path+"gitlab", "lab@beta#1")
-	wantDeployments(s, path+"github&env_name=all", "hub@beta#2 hub@prod#1")
-	wantTotals(s, path+"github&env_name=all", 1, 15, 1, 2)
-	wantDeployments(s, path+"github&env_name=all&per_page=1&page=2", "hub@prod#1")
-}
-
-func TestDeploymentOfTwoRepositoriesShowsTheProvenanceOfEach(t *testing.T) {
-	t.Parallel()
-	s := apitest.Share(t)
-	s.CreateEnvironment("prod", evidence.Server)
-	s.ReportBuild(s.Org, "web-ci", "web", "web-1", "acme/web", "1")
-	s.ReportBuild(s.Org, "promotion", "image", "web-1", "acme/ops", "2")
-	s.ReportServer("prod", "web-1")
-	for id, flow := range map[string]string{"1": "web-ci", "2": "promotion"} {
-		t.Run(flow, func(t *testing.T) {
-			s := s.In(t)
-			got := s.Read("/repos/" + s.Org + "/" + repoID(s, s.Org, id) + "/deployments")
-			if items := apitest.Lookup(t, got, "deployments").([]any); len(items) != 1 || apitest.Lookup(t, items[0], "artifact", "flow_name") != flow || apitest.Lookup(t, items[0], "artifact", "repo_info", "repo_id") != id {
-				t.Errorf("repo %s lists %s", id, apitest.AsJSON(got))
-			}
-		})
-	}
-	// The list of the organization has the deployment once, with the flow that built the artifact.
-	all := apitest.Lookup(t, s.Read("/deployments/"+s.Org), "deployments").([]any)
-	if len(all) != 1 || apitest.Lookup(t, all[0], "artifact", "flow_name") != "web-ci" {
-		t.Errorf("listed %s", apitest.AsJSON(all))
-	}
-}
-
 func TestDeploymentsOfARepositoryAreFilteredByEnvironments(t *testing.T) {
 	t.Parallel()
 	s := apitest.Share(t)

@@ -116,23 +116,31 @@ func TestAnArtifactThatStartsOftenHidesNoOther(t *testing.T) {
 	}
 }
 
-func TestLiveArtifactLinksToTheRecordOfItsRepository(t *testing.T) {
+func TestArtifactOfTwoRepositoriesHasTheProvenanceOfEach(t *testing.T) {
 	t.Parallel()
 	s := apitest.Share(t)
 	s.CreateEnvironment("prod", evidence.Server)
 	s.ReportBuild(s.Org, "web-ci", "web", "web-1", "acme/web", "1")
 	s.ReportBuild(s.Org, "promotion", "image", "web-1", "acme/ops", "2")
 	s.ReportServer("prod", "web-1")
-	for repo, flow := range map[string]string{"acme%2Fweb": "web-ci", "acme%2Fops": "promotion"} {
-		t.Run(flow, func(t *testing.T) {
-			s := s.In(t)
-			wantLiveArtifacts(s, repo, "web-1@prod#1")
-			embedded := apitest.Lookup(t, s.Read("/repos/"+s.Org+"/live-artifacts/"+repo), "_embedded", "artifacts", 0)
-			if artifact := s.FollowLink(embedded, "_links", "self", "href"); apitest.Lookup(t, artifact, "flow_name") != flow || apitest.Lookup(t, artifact, "id") != apitest.Lookup(t, embedded, "id") {
-				t.Errorf("%s: embedded %s, which is %s", repo, apitest.AsJSON(embedded), apitest.AsJSON(artifact))
-			}
+	apitest.Each(s, map[string]struct{ name, id, flow string }{
+		"web": {"acme%2Fweb", "1", "web-ci"}, "ops": {"acme%2Fops", "2", "promotion"},
+	}, func(s *apitest.Service, _ string, repo struct{ name, id, flow string }) {
+		wantLiveArtifacts(s, repo.name, "web-1@prod#1")
+		embedded := apitest.Lookup(s.T, s.Read("/repos/"+s.Org+"/live-artifacts/"+repo.name), "_embedded", "artifacts", 0)
+		apitest.WantMembers(s.T, s.FollowLink(embedded, "_links", "self", "href"), map[string]any{
+			"flow_name": repo.flow, "id": apitest.Lookup(s.T, embedded, "id"),
 		})
-	}
+		list := s.Read("/repos/" + s.Org + "/" + repoID(s, s.Org, repo.id) + "/deployments")
+		apitest.Equal(s.T, len(apitest.Lookup(s.T, list, "deployments").([]any)), 1, "deployments")
+		apitest.WantMembers(s.T, apitest.Lookup(s.T, list, "deployments", 0, "artifact"), map[string]any{
+			"flow_name": repo.flow, "repo_info.repo_id": repo.id,
+		})
+	})
+	// The list of the organization has the deployment once, with the flow that built the artifact.
+	all := apitest.Lookup(t, s.Read("/deployments/"+s.Org), "deployments")
+	apitest.Equal(t, len(all.([]any)), 1, "deployments")
+	apitest.WantMember(t, all, "0.artifact.flow_name", "web-ci")
 }
 
 func TestLiveArtifactsOfAnAmbiguousNameAreThoseOfTheNewestRepository(t *testing.T) {
