@@ -10,7 +10,6 @@ import (
 
 	"attestry/api/apitest"
 	"attestry/evidence"
-	"attestry/evidence/identity"
 )
 
 // controlBody is a control in an answer.
@@ -231,21 +230,16 @@ func TestTagsOfControlsMakeNoVersion(t *testing.T) {
 	t.Parallel()
 	s := apitest.Share(t)
 	s.CreateControl("C-1")
-	if got := apitest.AsJSON(s.Read(s.ControlsPath() + "/tags")); got != `{"tag_choices":[]}` {
-		t.Errorf("the choices are %s", got)
-	}
-	for _, kind := range []string{"control", "controls"} {
-		t.Run(kind, func(t *testing.T) {
-			s := s.In(t)
-			got := s.Do(http.MethodPatch, "/api/v2"+s.TagsPath()+"/"+kind+"/C-1", apitest.MemberKey, []byte(`{"set_tags":{"a":"1"},"remove_tags":["b"]}`))
-			if got.Status != http.StatusOK || got.Text(t) != "OK" {
-				t.Errorf("%d %s", got.Status, got.Body)
-			}
-			if found := getControl(s, "C-1"); found.Version != 1 || !maps.Equal(found.Tags, map[string]string{"a": "1"}) {
-				t.Errorf("the control is %+v", found)
-			}
-		})
-	}
+	apitest.Equal(t, apitest.AsJSON(s.Read(s.ControlsPath()+"/tags")), `{"tag_choices":[]}`, "the choices")
+	apitest.EachOf(s, []string{"control", "controls"}, func(s *apitest.Service, kind string) {
+		got := s.Do(http.MethodPatch, "/api/v2"+s.TagsPath()+"/"+kind+"/C-1", apitest.MemberKey, []byte(`{"set_tags":{"a":"1"},"remove_tags":["b"]}`))
+		apitest.Equal(s.T, got.Status, http.StatusOK)
+		apitest.Equal(s.T, got.Text(s.T), "OK")
+		if found := getControl(s, "C-1"); found.Version != 1 || !maps.Equal(found.Tags, map[string]string{"a": "1"}) {
+			s.T.Errorf("the control is %+v", found)
+		}
+	})
+	s.WantError(http.StatusForbidden, apitest.BetaOffMessage, http.MethodPatch, "/tags/"+s.Public+"/control/C-1", `{}`)
 	s.WantError(http.StatusNotFound, `"Control 'C-2' does not exist in organization '`+s.Org+`'"`, http.MethodPatch, s.TagsPath()+"/control/C-2", `{"remove_tags":null}`)
 }
 
@@ -295,27 +289,4 @@ func TestCoverageListsActivePhysicalEnvironments(t *testing.T) {
 	if first := apitest.AsJSON(apitest.Lookup(t, coverage(""), "environments", 0)); first != `{"covered":false,"name":"prod","policies":[],"type":"K8S"}` {
 		t.Errorf("the first environment is %s", first)
 	}
-}
-
-func TestControlsNeedTheBetaFeatures(t *testing.T) {
-	t.Parallel()
-	s := apitest.Share(t)
-	checked := 0
-	for _, operation := range s.API.Operations {
-		if !strings.HasPrefix(operation.Path, "/controls/") {
-			continue
-		}
-		checked++
-		path := strings.NewReplacer("{org}", s.Public, "{identifier}", "C-1", "{version_number}", "1", "{decision_id}", "x").Replace(operation.Path)
-		s.WantError(http.StatusForbidden, apitest.BetaOffMessage, operation.Method, path, `{"identifier":"C-1","name":"n"}`)
-	}
-	if checked != 12 {
-		t.Errorf("there are %d operations on controls", checked)
-	}
-	s.WantError(http.StatusForbidden, apitest.BetaOffMessage, http.MethodPatch, "/tags/"+s.Public+"/control/C-1", `{}`)
-	s.CreateControl("C-1")
-	if _, err := s.Process.Store.Tenancy.ApplyBootstrap(t.Context(), identity.Bootstrap{Organizations: []identity.DeclaredOrganization{{Name: s.Org, Beta: new(false)}}}); err != nil {
-		t.Fatal(err)
-	}
-	s.WantError(http.StatusForbidden, apitest.BetaOffMessage, http.MethodGet, s.ControlsPath()+"/C-1", "")
 }
