@@ -77,17 +77,11 @@ func TestAdmissionRecordsDenialsWarningsAndBreakGlass(t *testing.T) {
 		t.Errorf("answered %+v", got)
 	}
 	want := "warned Pod shop web-5d9f- deployer 1 <nil> 1\nbreak_glass Pod shop web-5d9f- deployer 1 INC-7 1\ndenied Pod shop web-5d9f- deployer 3 <nil> 1\n"
-	if got := s.AdmissionLines("prod"); got != want {
-		t.Errorf("recorded\n%swant\n%s", got, want)
-	}
+	apitest.Equal(t, s.AdmissionLines("prod"), want, "recorded")
 	s.Clock.Advance(31 * 24 * time.Hour)
-	if got := s.AdmissionLines("prod"); got != "" {
-		t.Errorf("after 31 days there is\n%s", got)
-	}
+	apitest.Equal(t, s.AdmissionLines("prod"), "", "after 31 days")
 	s.Admit("prod", apitest.Review("Pod", apitest.Pod("", unknown), false))
-	if got := s.AdmissionLines("prod"); got != "warned Pod shop web-5d9f- deployer 1 <nil> 1\n" {
-		t.Errorf("recorded\n%s", got)
-	}
+	apitest.Equal(t, s.AdmissionLines("prod"), "warned Pod shop web-5d9f- deployer 1 <nil> 1\n", "recorded")
 }
 
 func TestRolloutIsOneRecordThatCountsAllPods(t *testing.T) {
@@ -137,9 +131,7 @@ func TestCompliantVerdictsAreCachedForASecond(t *testing.T) {
 	request := apitest.Review("Pod", apitest.Pod("", compliant), false)
 	expect := func(allowed bool, when string) {
 		t.Helper()
-		if got := s.Admit("prod", request); got.Response.Allowed != allowed {
-			t.Errorf("%s the answer is %+v", when, got)
-		}
+		apitest.Equal(t, s.Admit("prod", request).Response.Allowed, allowed, when)
 	}
 	expect(true, "at first")
 	if commands := apitest.FewestCommands(counting, func() { s.Admit("prod", request) }); commands > 2 {
@@ -166,9 +158,8 @@ func TestPermissionEndsAtOnceForAdmissions(t *testing.T) {
 		`{"artifact_name":"intruder","artifact_fingerprint":%q,"description":"today","expires_at":%d}`, apitest.DigestOf("intruder"), apitest.NoonOf30March.Unix()+10))
 	s.Clock.Advance(9700 * time.Millisecond)
 	for _, allowed := range []bool{true, false} {
-		if got := s.Admit("prod", apitest.Review("Pod", apitest.Pod("", unknown), false)); got.Response.Allowed != allowed {
-			t.Errorf("the answer is %+v, want %t", got, allowed)
-		}
+		apitest.Equal(t, s.Admit("prod", apitest.Review("Pod", apitest.Pod("", unknown), false)).Response.Allowed,
+			allowed, "the answer")
 		s.Clock.Advance(500 * time.Millisecond)
 	}
 }
@@ -182,9 +173,7 @@ func TestAdmissionInModeOffAdmitsAllAndRecordsNothing(t *testing.T) {
 			t.Errorf("%s: answered %+v", body, got)
 		}
 	}
-	if got := s.AdmissionLines("prod"); got != "" {
-		t.Errorf("recorded\n%s", got)
-	}
+	apitest.Equal(t, s.AdmissionLines("prod"), "", "recorded")
 }
 
 func TestImageTagsAreResolvedOrWarnedAbout(t *testing.T) {
@@ -276,15 +265,11 @@ func TestImageReviewsAndGatekeeperGetTheSameVerdict(t *testing.T) {
 			`{"apiVersion":"imagepolicy.k8s.io/v1alpha1","kind":"ImageReview","spec":{"containers":[%s],"annotations":{%s},"namespace":"shop"}}`,
 			strings.Join(containers, ","), annotations)).Value(t)
 	}
-	if got := images("", compliant); apitest.Lookup(t, got, "status", "allowed") != true || apitest.Lookup(t, got, "kind") != "ImageReview" {
-		t.Errorf("answered %s", apitest.AsJSON(got))
-	}
+	apitest.WantMembers(t, images("", compliant), map[string]any{"status.allowed": true, "kind": "ImageReview"})
 	if got := images("", compliant, unknown); apitest.Lookup(t, got, "status", "allowed") != false || !strings.Contains(apitest.Lookup(t, got, "status", "reason").(string), unknown) {
 		t.Errorf("answered %s", apitest.AsJSON(got))
 	}
-	if got := images(`"example.com/why":"x"`, unknown); apitest.Lookup(t, got, "status", "allowed") != true {
-		t.Errorf("answered %s", apitest.AsJSON(got))
-	}
+	apitest.WantMember(t, images(`"example.com/why":"x"`, unknown), "status.allowed", true)
 	provided := s.Want(http.StatusOK, http.MethodPost, "/admission/"+s.Org+"/prod/gatekeeper", fmt.Appendf(nil,
 		`{"apiVersion":"externaldata.gatekeeper.sh/v1beta1","kind":"ProviderRequest","request":{"keys":[%q,%q]}}`, compliant, unknown)).Value(t)
 	if apitest.Lookup(t, provided, "response", "items", 0, "value") != "allowed" || apitest.Lookup(t, provided, "response", "items", 1, "key") != unknown ||
@@ -306,14 +291,10 @@ func TestAdmissionSettingsAreCheckedAndAudited(t *testing.T) {
 	s.CreateEnvironment("vm", evidence.Server)
 	path := "/environments/" + s.Org + "/prod/admission"
 	defaults := `{"mode":"off","tags":"deny","unknown_artifacts":"policies","failure":"deny","exempt_namespaces":["kube-system"]}`
-	if got := string(s.Want(http.StatusOK, http.MethodGet, path, nil).Body); got != defaults {
-		t.Errorf("the defaults are %s", got)
-	}
+	apitest.Equal(t, string(s.Want(http.StatusOK, http.MethodGet, path, nil).Body), defaults, "the defaults")
 	s.SetAdmission("prod", `{"mode":"warn","exempt_namespaces":["ci","ci"],"break_glass":"x/y"}`)
 	changed := `{"mode":"warn","tags":"deny","unknown_artifacts":"policies","failure":"deny","exempt_namespaces":["ci"],"break_glass":"x/y"}`
-	if got := string(s.Want(http.StatusOK, http.MethodGet, path, nil).Body); got != changed {
-		t.Errorf("the settings are %s", got)
-	}
+	apitest.Equal(t, string(s.Want(http.StatusOK, http.MethodGet, path, nil).Body), changed, "the settings")
 	s.SetAdmission("prod", changed)
 	none := strings.Replace(changed, `["ci"]`, "[]", 1)
 	for range 2 { // the answer, sent back, changes nothing
@@ -324,13 +305,10 @@ func TestAdmissionSettingsAreCheckedAndAudited(t *testing.T) {
 	}
 	s.WantError(http.StatusBadRequest, "Input payload validation failed", http.MethodPut, "/environments/"+s.Org+"/vm/admission", `{"mode":"warn"}`)
 	for _, body := range []string{`{}`, `{"mode":"maybe"}`, `{"mode":"deny","tags":"admit"}`, `{"mode":"deny","exempt_namespaces":"ci"}`, `{"mode":"deny","more":1}`} {
-		if got := s.Do(http.MethodPut, "/api/v2"+path, apitest.AdminKey, []byte(body)); got.Status != http.StatusBadRequest {
-			t.Errorf("%s is answered %d %s", body, got.Status, got.Body)
-		}
+		apitest.WantAnswer(t, s.Do(http.MethodPut, "/api/v2"+path, apitest.AdminKey, []byte(body)), http.StatusBadRequest)
 	}
-	if got := s.Do(http.MethodPut, "/api/v2"+path, apitest.MemberKey, []byte(changed)); got.Status != http.StatusForbidden {
-		t.Errorf("a member is answered %d", got.Status)
-	}
+	apitest.Equal(t, s.Do(http.MethodPut, "/api/v2"+path, apitest.MemberKey, []byte(changed)).Status,
+		http.StatusForbidden, "a member is answered")
 	var audited []string
 	for _, entry := range apitest.Lookup(t, s.Read("/membership-audit-log/"+s.Org+"?per_page=100"), "entries").([]any) {
 		if apitest.Lookup(t, entry, "kind") == "environment" {
@@ -374,8 +352,6 @@ func TestEnvironmentPageShowsRefusedAdmissions(t *testing.T) {
 	}
 	page := string(webclient.SignedIn(s, apitest.AdminKey).Open("/" + s.Org + "/environments/prod").Body)
 	for _, want := range []string{"Not admitted in 30 days", "denied", "web-5d9f-", "deployer", "2 times", unknown, "&lt;b&gt;:1"} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the page lacks %q:\n%s", want, page)
-		}
+		apitest.Contains(t, page, want)
 	}
 }

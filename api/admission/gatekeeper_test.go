@@ -46,9 +46,7 @@ func TestGatekeeperRuleWorksAsDocumented(t *testing.T) {
 	s.SetAdmission("production", `{"mode":"deny"}`)
 	s.Want(http.StatusCreated, http.MethodPost, "/service-accounts/"+s.Org, []byte(`{"name":"gatekeeper","privilege":"snapshotter"}`))
 	content, err := os.ReadFile(certFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s.Must(err)
 	k := &cluster{t: t, service: s, folder: t.TempDir(), address: s.URL, authority: base64.StdEncoding.EncodeToString(content)}
 	shownFile, shownKey := peers.WriteCertificate(t, ours.Client(t, gatekeeperName, gatekeeperName))
 	strangerFile, strangerKey := peers.WriteCertificate(t, ours.Client(t, "stranger"))
@@ -64,9 +62,7 @@ func TestGatekeeperRuleWorksAsDocumented(t *testing.T) {
 		}
 		return string(printed)
 	}
-	if got := review(shownFile, shownKey, apitest.Pod("", knownImage)); got != "" {
-		t.Errorf("a compliant pod has the violations %s", got)
-	}
+	apitest.Equal(t, review(shownFile, shownKey, apitest.Pod("", knownImage)), "", "a compliant pod has the violations")
 	if got := review(shownFile, shownKey, apitest.Pod("", knownImage, unknownImage)); strings.Count(got, "\n") != 1 || !strings.HasPrefix(got, unknownImage+": ") ||
 		!strings.Contains(got, "provenance") {
 		t.Errorf("a pod without provenance has the violations %q", got)
@@ -80,7 +76,5 @@ func TestGatekeeperRuleWorksAsDocumented(t *testing.T) {
 			t.Errorf("a pod with %s without provenance has the violations %q", member, got)
 		}
 	}
-	if got := review(strangerFile, strangerKey, apitest.Pod("", knownImage)); !strings.Contains(got, "answers 401") {
-		t.Errorf("a stranger's certificate has the violations %q", got)
-	}
+	apitest.Contains(t, review(strangerFile, strangerKey, apitest.Pod("", knownImage)), "answers 401")
 }

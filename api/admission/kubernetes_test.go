@@ -181,9 +181,7 @@ func TestKubernetesAdmissionWorksAsDocumented(t *testing.T) {
 	hooks := peers.NewReceivers(t)
 	s := apitest.StartOnAnyEngine(t, apitest.Options{Settings: append(hooks.Settings(), "ATTESTRY_TLS_CERT_FILE="+certFile, "ATTESTRY_TLS_KEY_FILE="+keyFile)})
 	content, err := os.ReadFile(certFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s.Must(err)
 	k := &cluster{t: t, service: s, folder: t.TempDir(), address: recorded(t, s.URL), key: s.AccountKey(s.Org, "cluster", evidence.Snapshotter), authority: base64.StdEncoding.EncodeToString(content)}
 	s.CreateEnvironment("production", evidence.K8S)
 	s.StorePolicy("provenance", "provenance: {required: true}")

@@ -124,28 +124,21 @@ func TestRecordedReviewsAreDecided(t *testing.T) {
 	if err != nil || len(files) != len(recordedVerdicts) {
 		t.Fatalf("%d reviews are recorded and %d expected: %v", len(files), len(recordedVerdicts), err)
 	}
-	for name, want := range recordedVerdicts {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			body, err := os.ReadFile(filepath.Join(reviewsFolder, name+".json"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if strings.HasPrefix(name, "ImageReview-") {
-				answer := s.Want(http.StatusOK, http.MethodPost, "/admission/"+s.Org+"/production/image-review", body)
-				if got := strings.Contains(string(answer.Body), `"allowed":true`); got != want {
-					t.Errorf("answered %s", answer.Body)
-				}
-				return
-			}
-			before := s.AdmissionLines("production")
-			if got := s.Admit("production", body); got.Response.Allowed != want || got.Response.UID == "" {
-				t.Errorf("answered %+v", got)
-			}
-			after, admitted := s.AdmissionLines("production"), want && !strings.HasSuffix(name, "-reason")
-			if unrecorded := admitted || strings.HasSuffix(name, "-dry"); (after == before) != unrecorded {
-				t.Errorf("the records are\n%s\nand were\n%s", after, before)
-			}
-		})
-	}
+	apitest.Each(s, recordedVerdicts, func(s *apitest.Service, name string, want bool) {
+		body, err := os.ReadFile(filepath.Join(reviewsFolder, name+".json"))
+		s.Must(err)
+		if strings.HasPrefix(name, "ImageReview-") {
+			answer := s.Want(http.StatusOK, http.MethodPost, "/admission/"+s.Org+"/production/image-review", body)
+			apitest.Equal(s.T, strings.Contains(string(answer.Body), `"allowed":true`), want)
+			return
+		}
+		before := s.AdmissionLines("production")
+		if got := s.Admit("production", body); got.Response.Allowed != want || got.Response.UID == "" {
+			s.T.Errorf("answered %+v", got)
+		}
+		after, admitted := s.AdmissionLines("production"), want && !strings.HasSuffix(name, "-reason")
+		if unrecorded := admitted || strings.HasSuffix(name, "-dry"); (after == before) != unrecorded {
+			s.T.Errorf("the records are\n%s\nand were\n%s", after, before)
+		}
+	})
 }
