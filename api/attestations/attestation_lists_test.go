@@ -31,7 +31,7 @@ func TestAttestationsOfAnOrganizationAreFiltered(t *testing.T) {
 	s := apitest.Start(t, apitest.Options{})
 	before := time.Now().Unix()
 	populateAttestations(s, 10*time.Second)
-	for query, want := range map[string]string{
+	apitest.Each(s, map[string]string{
 		"":                              "load-test risk lint unit-test lint",
 		"?name=lint":                    "lint lint",
 		"?name=lin":                     "",
@@ -52,23 +52,18 @@ func TestAttestationsOfAnOrganizationAreFiltered(t *testing.T) {
 		fmt.Sprintf("?to_timestamp=%d", before-1):                            "",
 		fmt.Sprintf("?from_timestamp=%d&to_timestamp=%d", before, before+15): "unit-test lint",
 		fmt.Sprintf("?flow=two&from_timestamp=%d", before+25):                "load-test risk",
-	} {
-		t.Run(s.CaseName(query), func(t *testing.T) {
-			s := s.In(t)
-			page := s.Read("/attestations/" + s.Org + query)
-			data := apitest.Lookup(t, page, "data").([]any)
-			if got := apitest.Column(t, data, "attestation_name"); got != want {
-				t.Errorf("%s, want %s", got, want)
-			}
-			for _, one := range data {
-				apitest.ClientReads(t, "attestation", one)
-			}
-			if total := apitest.Lookup(t, page, "pagination"); total != nil && apitest.Lookup(t, total, "total") != float64(len(data)) {
-				t.Errorf("total is %v", apitest.Lookup(t, total, "total"))
-			}
-		})
-	}
-	for query, field := range map[string]string{
+	}, func(s *apitest.Service, query, want string) {
+		page := s.Read("/attestations/" + s.Org + query)
+		data := apitest.Lookup(s.T, page, "data").([]any)
+		apitest.Equal(s.T, apitest.Column(s.T, data, "attestation_name"), want)
+		for _, one := range data {
+			apitest.ClientReads(s.T, "attestation", one)
+		}
+		if total := apitest.Lookup(s.T, page, "pagination"); total != nil && apitest.Lookup(s.T, total, "total") != float64(len(data)) {
+			s.T.Errorf("total is %v", apitest.Lookup(s.T, total, "total"))
+		}
+	})
+	apitest.Each(s, map[string]string{
 		"?name=a&name_regex=b":                             "query.name_regex",
 		"?name_regex=%28":                                  "query.name_regex",
 		"?name_regex=%28%3F%3Da%29":                        "query.name_regex",
@@ -77,15 +72,9 @@ func TestAttestationsOfAnOrganizationAreFiltered(t *testing.T) {
 		"?after=nonsense":                                  "query.after",
 		"?after=2.bm9uc2Vuc2U":                             "query.after",
 		"?after=1.x":                                       "query.after",
-	} {
-		t.Run(s.CaseName(query), func(t *testing.T) {
-			s := s.In(t)
-			message, errors := s.Want(http.StatusBadRequest, http.MethodGet, "/attestations/"+s.Org+query, nil).Problem(t)
-			if message != "Input payload validation failed" || errors[field] == "" {
-				t.Errorf("%q %q", message, errors)
-			}
-		})
-	}
+	}, func(s *apitest.Service, query, field string) {
+		apitest.WantFault(s.T, s.Want(http.StatusBadRequest, http.MethodGet, "/attestations/"+s.Org+query, nil), field)
+	})
 }
 
 func TestFilterByAllNamesOfAFlowListsAttestationsOnce(t *testing.T) {
@@ -95,58 +84,49 @@ func TestFilterByAllNamesOfAFlowListsAttestationsOnce(t *testing.T) {
 	s.Want(http.StatusOK, http.MethodPut, "/flows/"+s.Org+"/one/rename", []byte(`{"new_name":"uno"}`))
 	s.Want(http.StatusOK, http.MethodPut, "/flows/"+s.Org+"/two/archive", []byte("null"))
 	data := apitest.Lookup(t, s.Read("/attestations/"+s.Org+"?flow=one&flow=uno&flow=two"), "data")
-	if got := apitest.Column(t, data, "attestation_name"); got != "unit-test lint" {
-		t.Errorf("listed %s", got)
-	}
+	apitest.Equal(t, apitest.Column(t, data, "attestation_name"), "unit-test lint", "listed")
 }
 
 func TestAttestationsOfAnOrganizationArePagedByCursor(t *testing.T) {
 	t.Parallel()
 	s := apitest.ShareOnAnyEngine(t)
 	populateAttestations(s, 0)
-	for filter, want := range map[string]string{
+	apitest.Each(s, map[string]string{
 		"":                 "load-test risk lint unit-test lint",
 		"&flow=two":        "load-test risk lint",
 		"&name_regex=t":    "load-test lint unit-test lint",
 		"&is_compliant=on": "risk unit-test lint",
-	} {
-		t.Run(s.CaseName(filter), func(t *testing.T) {
-			s := s.In(t)
-			var names []string
-			address := "/attestations/" + s.Org + "?per_page=2" + filter
-			for number := 1; address != ""; number++ {
-				if number > 5 {
-					t.Fatalf("the pages do not end")
-				}
-				page := s.Read(address)
-				if self := apitest.Lookup(t, page, "_links", "self", "href").(string); !strings.HasPrefix(self, s.URL+"/api/v2/attestations/"+s.Org+"?") {
-					t.Errorf("self is %s", self)
-				}
-				if pagination := apitest.Lookup(t, page, "pagination"); pagination != nil {
-					apitest.ClientReads(t, "pagination", pagination)
-					if apitest.Lookup(t, pagination, "page") != float64(number) || apitest.Lookup(t, pagination, "per_page") != 2.0 {
-						t.Errorf("page %d is %v", number, pagination)
-					}
-				}
-				for _, one := range apitest.Lookup(t, page, "data").([]any) {
-					names = append(names, apitest.Lookup(t, one, "attestation_name").(string))
-				}
-				address = ""
-				if next := apitest.Lookup(t, page, "_links", "next"); next != nil && number == 1 {
-					back := strings.Replace(apitest.Lookup(t, next, "href").(string), "after=2.", "after=0.", 1)
-					s.Want(http.StatusBadRequest, http.MethodGet, strings.TrimPrefix(back, s.URL+"/api/v2"), nil)
-				}
-				if next := apitest.Lookup(t, page, "_links", "next"); next != nil {
-					u, err := url.Parse(apitest.Lookup(t, next, "href").(string))
-					s.Must(err)
-					address = strings.TrimPrefix(u.RequestURI(), "/api/v2")
-				}
+	}, func(s *apitest.Service, filter, want string) {
+		var names []string
+		address := "/attestations/" + s.Org + "?per_page=2" + filter
+		for number := 1; address != ""; number++ {
+			if number > 5 {
+				s.T.Fatalf("the pages do not end")
 			}
-			if got := strings.Join(names, " "); got != want {
-				t.Errorf("the pages have %s, want %s", got, want)
+			page := s.Read(address)
+			if self := apitest.Lookup(s.T, page, "_links", "self", "href").(string); !strings.HasPrefix(self, s.URL+"/api/v2/attestations/"+s.Org+"?") {
+				s.T.Errorf("self is %s", self)
 			}
-		})
-	}
+			if pagination := apitest.Lookup(s.T, page, "pagination"); pagination != nil {
+				apitest.ClientReads(s.T, "pagination", pagination)
+				apitest.WantMembers(s.T, pagination, map[string]any{"page": float64(number), "per_page": 2.0})
+			}
+			for _, one := range apitest.Lookup(s.T, page, "data").([]any) {
+				names = append(names, apitest.Lookup(s.T, one, "attestation_name").(string))
+			}
+			address = ""
+			if next := apitest.Lookup(s.T, page, "_links", "next"); next != nil && number == 1 {
+				back := strings.Replace(apitest.Lookup(s.T, next, "href").(string), "after=2.", "after=0.", 1)
+				s.Want(http.StatusBadRequest, http.MethodGet, strings.TrimPrefix(back, s.URL+"/api/v2"), nil)
+			}
+			if next := apitest.Lookup(s.T, page, "_links", "next"); next != nil {
+				u, err := url.Parse(apitest.Lookup(s.T, next, "href").(string))
+				s.Must(err)
+				address = strings.TrimPrefix(u.RequestURI(), "/api/v2")
+			}
+		}
+		apitest.Equal(s.T, strings.Join(names, " "), want, "the pages have")
+	})
 }
 
 func TestAttestationsOfAFlowAreListedInPages(t *testing.T) {
@@ -154,7 +134,7 @@ func TestAttestationsOfAFlowAreListedInPages(t *testing.T) {
 	s := apitest.Start(t, apitest.Options{Real: true})
 	before := time.Now().Unix()
 	populateAttestations(s, 10*time.Second)
-	for query, want := range map[string]string{
+	apitest.Each(s, map[string]string{
 		"":                              "load-test risk lint",
 		"?page=1&per_page=2":            "load-test risk",
 		"?page=2&per_page=2":            "lint",
@@ -162,16 +142,13 @@ func TestAttestationsOfAFlowAreListedInPages(t *testing.T) {
 		"?page=0&per_page=0":            "load-test",
 		"?page=-1&per_page=1000":        "load-test risk lint",
 		"?page=9999999999&per_page=100": "",
-	} {
-		t.Run(s.CaseName(query), func(t *testing.T) {
-			s := s.In(t)
-			page := s.Read("/attestations/" + s.Org + "/two" + query)
-			apitest.ClientReads(t, "pagination", apitest.Lookup(t, page, "pagination"))
-			if got := apitest.Column(t, apitest.Lookup(t, page, "data"), "attestation_name"); got != want || apitest.Lookup(t, page, "pagination", "total") != 3.0 {
-				t.Errorf("%s of %v, want %s", got, apitest.Lookup(t, page, "pagination"), want)
-			}
-		})
-	}
+	}, func(s *apitest.Service, query, want string) {
+		page := s.Read("/attestations/" + s.Org + "/two" + query)
+		apitest.ClientReads(s.T, "pagination", apitest.Lookup(s.T, page, "pagination"))
+		if got := apitest.Column(s.T, apitest.Lookup(s.T, page, "data"), "attestation_name"); got != want || apitest.Lookup(s.T, page, "pagination", "total") != 3.0 {
+			s.T.Errorf("%s of %v, want %s", got, apitest.Lookup(s.T, page, "pagination"), want)
+		}
+	})
 	if got := apitest.Lookup(t, s.Read("/attestations/"+s.Org+"/two?per_page=1000"), "pagination", "per_page"); got != 100.0 {
 		t.Errorf("a page has %v", got)
 	}
@@ -190,7 +167,7 @@ func TestAttestationsAreFoundByTheirCommit(t *testing.T) {
 		`{"attestation_name":"of-artifact","is_compliant":true,"artifact_fingerprint":"`+apitest.AttestedFingerprint+`"}`)
 	path := "/attestations/" + s.Org + "/list_attestations_for_criteria?commit_list=" + apitest.FirstCommit
 	unknown := strings.Repeat("3", 40)
-	for query, want := range map[string]string{
+	apitest.Each(s, map[string]string{
 		"":                                     "lint unit-test",
 		"&flow_name=one":                       "unit-test",
 		"&attestation_name=lint":               "lint",
@@ -201,14 +178,11 @@ func TestAttestationsAreFoundByTheirCommit(t *testing.T) {
 		"&commit_list=" + apitest.SecondCommit: "lint unit-test",
 		"&commit_list=" + unknown:              "lint unit-test",
 		"&flow_name=&attestation_name=":        "lint unit-test",
-	} {
-		t.Run(s.CaseName(query), func(t *testing.T) {
-			s := s.In(t)
-			if got := apitest.Column(t, apitest.Lookup(t, s.Read(path+query), apitest.FirstCommit), "attestation_name"); got != want {
-				t.Errorf("%s, want %s", got, want)
-			}
-		})
-	}
+	}, func(s *apitest.Service, query, want string) {
+		if got := apitest.Column(s.T, apitest.Lookup(s.T, s.Read(path+query), apitest.FirstCommit), "attestation_name"); got != want {
+			s.T.Errorf("%s, want %s", got, want)
+		}
+	})
 	both := s.Read(path + "&commit_list=" + apitest.SecondCommit + "&commit_list=" + unknown).(map[string]any)
 	if got := apitest.Column(t, both[apitest.SecondCommit], "attestation_name"); got != "of-artifact" || len(both) != 3 || len(both[unknown].([]any)) != 0 {
 		t.Errorf("read %v", both)
@@ -219,9 +193,7 @@ func TestAttestationsAreFoundByTheirCommit(t *testing.T) {
 	for query, field := range map[string]string{"?commit_list=abc": "query.commit_list[0]", "?commit_list=" + apitest.FirstCommit + "&attestation_type=nosuch": "query.attestation_type"} {
 		t.Run(s.CaseName(query), func(t *testing.T) {
 			s := s.In(t)
-			if _, errors := s.Want(http.StatusBadRequest, http.MethodGet, bare+query, nil).Problem(t); errors[field] == "" {
-				t.Errorf("%q", errors)
-			}
+			apitest.WantFault(t, s.Want(http.StatusBadRequest, http.MethodGet, bare+query, nil), field)
 		})
 	}
 	s.Want(http.StatusNotFound, http.MethodGet, path+"&flow_name=nosuch", nil)

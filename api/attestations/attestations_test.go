@@ -14,10 +14,7 @@ import (
 // wantInvalid sends an attestation that must be refused with an error at a field.
 func wantInvalid(s *apitest.Service, kind, data, field, text string) {
 	s.T.Helper()
-	message, errors := s.PostAttestation(http.StatusBadRequest, "t", kind, data).Problem(s.T)
-	if message != "Input payload validation failed" || errors[field] != text {
-		s.T.Errorf("%s: %q %q\nwant %s: %q", kind, message, errors, field, text)
-	}
+	apitest.WantFault(s.T, s.PostAttestation(http.StatusBadRequest, "t", kind, data), field, text)
 }
 
 func TestEachTypeOfAttestationIsJudgedByItsOwnRule(t *testing.T) {
@@ -28,10 +25,11 @@ func TestEachTypeOfAttestationIsJudgedByItsOwnRule(t *testing.T) {
 	issue := `{"issue_id":"ML-1","issue_url":"https://j.example.com/ML-1","issue_exists":%t}`
 	sonar := `"sonar_results":{"analysedAt":"1724052982","revision":"x","project":{"key":"k","url":"https://s.example.com"}%s}`
 	gate := `,"qualityGate":{"status":%q,"conditions":[]}`
-	for name, c := range map[string]struct {
+	type testCase struct {
 		kind, members, shown string
 		compliant            bool
-	}{
+	}
+	apitest.Each(s, map[string]testCase{
 		"generic":                {"generic", `"is_compliant":true`, "generic", true},
 		"generic-bad":            {"generic", `"is_compliant":false`, "generic", false},
 		"junit":                  {"junit", `"junit_results":[` + fmt.Sprintf(suite, 0, 0) + `]`, "junit", true},
@@ -53,19 +51,12 @@ func TestEachTypeOfAttestationIsJudgedByItsOwnRule(t *testing.T) {
 		"pull-request":           {"pull_request", `"git_provider":"azure","pull_requests":[{"url":"u","state":"OPEN","merge_commit":""}]`, "pull_request", true},
 		"decision":               {"system", `"type_name":"decision","attestation_data":{"is_compliant":true}`, "system:decision", true},
 		"decision-as-text":       {"system", `"type_name":"decision","attestation_data":"{\"is_compliant\":false}"`, "system:decision", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			got := s.PostAttestation(http.StatusCreated, "t", c.kind, `{"attestation_name":"`+name+`",`+c.members+`}`)
-			if got.Text(t) != "OK" {
-				t.Errorf("answered %s", got.Body)
-			}
-			shown := s.OnlyAttestation("t", name)
-			if apitest.Lookup(t, shown, "is_compliant") != c.compliant || apitest.Lookup(t, shown, "attestation_type") != c.shown {
-				t.Errorf("%s is %v", c.members, shown)
-			}
-		})
-	}
+	}, func(s *apitest.Service, name string, c testCase) {
+		got := s.PostAttestation(http.StatusCreated, "t", c.kind, `{"attestation_name":"`+name+`",`+c.members+`}`)
+		apitest.Equal(s.T, got.Text(s.T), "OK", got.Body)
+		shown := s.OnlyAttestation("t", name)
+		apitest.WantMembers(s.T, shown, map[string]any{"is_compliant": c.compliant, "attestation_type": c.shown})
+	})
 }
 
 func TestCustomAttestationIsJudgedByItsType(t *testing.T) {
@@ -95,19 +86,13 @@ func TestCustomAttestationIsJudgedByItsType(t *testing.T) {
 	if errors["attestation_data/line"] == "" {
 		t.Errorf("a payload that does not fit is refused with %q", errors)
 	}
-	if got := s.ListAttestations(s.TrailPath("t") + "/misfit"); len(got) != 0 {
-		t.Errorf("a refused attestation is stored: %v", got)
-	}
+	apitest.Equal(t, len(s.ListAttestations(s.TrailPath("t")+"/misfit")), 0, "a refused attestation is stored")
 	s.WantForm(http.StatusCreated, http.MethodPost, "/custom-attestation-types/"+s.Org,
 		`{"name":"coverage","evaluator":{"content_type":"jq","rules":[".line >= 90"]}}`)
 	s.PostAttestation(http.StatusCreated, "t", "custom", fmt.Sprintf(data, "later", `{"line":85}`))
-	if shown := s.OnlyAttestation("t", "later"); apitest.Lookup(t, shown, "is_compliant") != false || apitest.Lookup(t, shown, "type_version") != 2.0 {
-		t.Errorf("the next version judged %v", shown)
-	}
+	apitest.WantMembers(t, s.OnlyAttestation("t", "later"), map[string]any{"is_compliant": false, "type_version": 2.0})
 	s.PostAttestation(http.StatusCreated, "t", "custom", fmt.Sprintf(data, "unchecked", `{"line":null}`)) // the next version has no schema
-	if shown := s.OnlyAttestation("t", "good"); apitest.Lookup(t, shown, "is_compliant") != true {
-		t.Error("a later version changed an earlier verdict")
-	}
+	apitest.WantMember(t, s.OnlyAttestation("t", "good"), "is_compliant", true)
 	s.Want(http.StatusOK, http.MethodPut, "/custom-attestation-types/"+s.Org+"/coverage/archive", []byte("null"))
 	s.PostAttestation(http.StatusBadRequest, "t", "custom", fmt.Sprintf(data, "archived", `{"line":99}`))
 	apitest.WantMessage(t, s.PostAttestation(http.StatusNotFound, "t", "custom", `{"attestation_name":"x","type_name":"nosuch","attestation_data":{}}`),
@@ -143,9 +128,7 @@ func TestAttestationIsReadBackAsItWasSent(t *testing.T) {
 			}
 			steps = append(steps, step)
 		}
-		if got := apitest.Lookup(t, shown, steps...); got != want {
-			t.Errorf("%s is %v, want %v", path, got, want)
-		}
+		apitest.Equal(t, apitest.Lookup(t, shown, steps...), want, path)
 	}
 	id := apitest.Lookup(t, shown, "attestation_id").(string)
 	if got, want := apitest.Lookup(t, shown, "html_url"), s.URL+"/"+s.Org+"/flows/build/trails/t?attestation_id="+id; got != want {
@@ -179,65 +162,58 @@ func TestAttestationIsReadBackAsItWasSent(t *testing.T) {
 func TestMembersOfATypeAreShownAtTopLevel(t *testing.T) {
 	t.Parallel()
 	s := apitest.Share(t)
-	for kind, c := range map[string]struct{ members, path, want string }{
+	apitest.Each(s, map[string]struct{ members, path, want string }{
 		"junit":        {`"junit_results":[{"name":"s","failures":0,"errors":0,"skipped":0,"total":"5","duration":2.5}]`, "junit_results", `[{"duration":2.5,"errors":0,"failures":0,"name":"s","skipped":0,"total":5}]`},
 		"jira":         {`"jira_results":[{"issue_id":"I","issue_url":"u","issue_exists":true,"issue_fields":{"summary":"x"}}]`, "jira_results", `[{"issue_exists":true,"issue_fields":{"summary":"x"},"issue_id":"I","issue_url":"u"}]`},
 		"sonar":        {`"sonar_results":{"analysedAt":"1","revision":"r","project":{"key":"k","url":"u"},"branch":{"name":"main","type":"BRANCH"}}`, "sonar_results", `{"analysedAt":"1","branch":{"name":"main","type":"BRANCH"},"project":{"key":"k","url":"u"},"revision":"r"}`},
 		"pull_request": {`"git_provider":"gitlab","pull_requests":[{"url":"u","state":"s","merge_commit":"","approvers":["me"]}]`, "pull_requests", `[{"approvers":["me"],"merge_commit":"","state":"s","url":"u"}]`},
 		"system":       {`"type_name":"decision","control":"C-1","unknown":1,"attestation_data":{"is_compliant":true,"why":"ok"}`, "attestation_data", `{"is_compliant":true,"why":"ok"}`},
-	} {
-		t.Run(kind, func(t *testing.T) {
-			s := s.In(t)
-			s.PostAttestation(http.StatusCreated, "t", kind, `{"attestation_name":"`+kind+`",`+c.members+`}`)
-			member := s.OnlyAttestation("t", kind).(map[string]any)
-			if got := apitest.AsJSON(member[c.path]); got != c.want {
-				t.Errorf("%s shows %s, want %s", kind, got, c.want)
-			}
-			if kind == "system" && (member["control"] != "C-1" || member["control_version"] != nil) {
-				t.Errorf("the decision's control is %v", member["control"])
-			}
-			if kind == "pull_request" && member["git_provider"] != "gitlab" {
-				t.Errorf("the provider is %v", member["git_provider"])
-			}
-		})
-	}
+	}, func(s *apitest.Service, kind string, c struct{ members, path, want string }) {
+		s.PostAttestation(http.StatusCreated, "t", kind, `{"attestation_name":"`+kind+`",`+c.members+`}`)
+		member := s.OnlyAttestation("t", kind).(map[string]any)
+		apitest.Equal(s.T, apitest.AsJSON(member[c.path]), c.want, kind)
+		if kind == "system" && (member["control"] != "C-1" || member["control_version"] != nil) {
+			s.T.Errorf("the decision's control is %v", member["control"])
+		}
+		if kind == "pull_request" && member["git_provider"] != "gitlab" {
+			s.T.Errorf("the provider is %v", member["git_provider"])
+		}
+	})
 }
 
 func TestBadAttestationsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := apitest.Share(t)
 	generic := `{"attestation_name":"x","is_compliant":true,%s}`
-	for name, c := range map[string]struct{ kind, data, field, text string }{
+	apitest.Each(s, map[string]struct{ kind, data, field, text string }{
 		"unknown member":                {"generic", fmt.Sprintf(generic, `"colour":1`), "colour", "Extra inputs are not permitted [input: 1]"},
 		"user_data empty":               {"generic", fmt.Sprintf(generic, `"user_data":""`), "user_data.dict[any,any]", "Input should be a valid dictionary [input: ]"},
 		"infinite number in a decision": {"system", `{"attestation_name":"x","type_name":"decision","attestation_data":"{\"is_compliant\":true,\"cost\":1e999}"}`, "attestation_data/cost", "Input should hold numbers of moderate size only: number out of range"},
-		"decision without verdict":      {"system", `{"attestation_name":"x","type_name":"decision","attestation_data":{}}`, "attestation_data.is_compliant", "Field required [input: None]"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			wantInvalid(s.In(t), c.kind, c.data, c.field, c.text)
-		})
-	}
+		"pull request without a commit": {"pull_request",
+			`{"attestation_name":"x","git_provider":"github","pull_requests":[{"url":"u","state":"s"}]}`,
+			"pull_requests[0].FoundPullRequestV1.merge_commit", "Field required [input: None]"},
+		"decision without verdict": {"system", `{"attestation_name":"x","type_name":"decision","attestation_data":{}}`, "attestation_data.is_compliant", "Field required [input: None]"},
+	}, func(s *apitest.Service, _ string, c struct{ kind, data, field, text string }) {
+		wantInvalid(s, c.kind, c.data, c.field, c.text)
+	})
 	s.Want(http.StatusNotFound, http.MethodGet, "/trails/"+s.Org+"/build/t", nil)
 }
 
 func TestBadNamesInThePathCreateNothing(t *testing.T) {
 	t.Parallel()
 	s := apitest.Share(t)
-	for path, field := range map[string]string{
+	apitest.Each(s, map[string]string{
 		"/-flow/trail/t":         "path.flow_name",
 		"/flow/trail/a%20b":      "path.trail_name",
 		"/flow/trail/a%2Fb":      "path.trail_name",
 		"/flow%0A/trail/t":       "path.flow_name",
 		"/flow/trail/t%E2%80%AE": "path.trail_name",
-	} {
-		t.Run(s.CaseName(path), func(t *testing.T) {
-			s := s.In(t)
-			message, errors := s.WantForm(http.StatusBadRequest, http.MethodPost, "/attestations/"+s.Org+path+"/generic", `{"attestation_name":"x","is_compliant":true}`).Problem(t)
-			if message != "Input payload validation failed" || !strings.HasPrefix(errors[field], "String should match pattern '^[a-zA-Z0-9][a-zA-Z0-9") {
-				t.Errorf("%q %q", message, errors)
-			}
-		})
-	}
+	}, func(s *apitest.Service, path, field string) {
+		message, errors := s.WantForm(http.StatusBadRequest, http.MethodPost, "/attestations/"+s.Org+path+"/generic", `{"attestation_name":"x","is_compliant":true}`).Problem(s.T)
+		if message != "Input payload validation failed" || !strings.HasPrefix(errors[field], "String should match pattern '^[a-zA-Z0-9][a-zA-Z0-9") {
+			s.T.Errorf("%q %q", message, errors)
+		}
+	})
 	if flows := s.Read("/flows/" + s.Org).([]any); len(flows) != 0 {
 		t.Errorf("created %v", flows)
 	}
@@ -263,9 +239,7 @@ func TestRepeatedAttestationAddsARecord(t *testing.T) {
 	s.AttestGeneric("t", "check", false, `,"description":"first"`)
 	s.AttestGeneric("t", "check", true, `,"description":"second"`)
 	list := s.ListAttestations(s.TrailPath("t") + "/check")
-	if got := apitest.Column(t, list, "description"); got != "second first" {
-		t.Errorf("listed %s", got)
-	}
+	apitest.Equal(t, apitest.Column(t, list, "description"), "second first", "listed")
 	if got := apitest.Lookup(t, s.Read("/trails/"+s.Org+"/build/t"), "compliance_state"); got != "COMPLIANT" {
 		t.Errorf("the trail is %v", got)
 	}
@@ -290,38 +264,28 @@ func TestOverrideReplacesTheVerdictAndNamesTheOriginal(t *testing.T) {
 	original := apitest.Lookup(t, s.OnlyAttestation("t", "check"), "attestation_id")
 	override(s, http.StatusBadRequest, fmt.Sprintf(body, true, "junit"))
 	override(s, http.StatusBadRequest, fmt.Sprintf(body, true, "custom:x"))
-	if got := override(s, http.StatusOK, fmt.Sprintf(body, true, "generic")).Text(t); got != "OK" {
-		t.Errorf("answered %q", got)
-	}
+	apitest.Equal(t, override(s, http.StatusOK, fmt.Sprintf(body, true, "generic")).Text(t), "OK", "answered")
 	override(s, http.StatusOK, strings.Replace(fmt.Sprintf(body, false, "generic"), "{", `{"git_commit_info":{"sha1":"`+apitest.FirstCommit+`"},`, 1))
 	list := s.ListAttestations(s.TrailPath("t") + "/check")
-	if got := apitest.Column(t, list, "is_compliant"); got != "false true false" {
-		t.Errorf("the verdicts are %s", got)
-	}
+	apitest.Equal(t, apitest.Column(t, list, "is_compliant"), "false true false", "the verdicts")
 	for _, one := range list[:2] {
 		if apitest.Lookup(t, one, "overridden_attestation_id") != original || apitest.Lookup(t, one, "reason") != "because" || apitest.Lookup(t, one, "original_attestation_type") != "generic" || apitest.Lookup(t, one, "attestation_type") != "generic" {
 			t.Errorf("the override is %v", one)
 		}
 	}
 	status := apitest.Lookup(t, s.Read("/trails/"+s.Org+"/build/t"), "compliance_status", "attestations_statuses", 0)
-	if apitest.Lookup(t, status, "is_compliant") != false || apitest.Lookup(t, status, "overridden_attestation_id") != original {
-		t.Errorf("the trail shows %v", status)
-	}
-	for field, c := range map[string]struct{ member, text string }{
+	apitest.WantMembers(t, status, map[string]any{"is_compliant": false, "overridden_attestation_id": original})
+	apitest.Each(s, map[string]struct{ member, text string }{
 		"annotations":             {`"annotations":""`, "Input should be a valid dictionary [input: ]"},
 		"git_commit_info":         {`"git_commit_info":""`, "Input should be a valid dictionary or object to extract fields from [input: ]"},
 		"origin_url":              {`"origin_url":""`, "Input should be a valid URL, input is empty [input: ]"},
 		"user_data.dict[any,any]": {`"user_data":""`, "Input should be a valid dictionary [input: ]"},
 		"artifact_fingerprint":    {`"artifact_fingerprint":""`, "String should match pattern '^[a-f0-9]{64}$' [input: ]"},
 		"external_urls":           {`"external_urls":""`, "Input should be a valid dictionary [input: ]"},
-	} {
-		t.Run(field, func(t *testing.T) {
-			_, errors := override(s.In(t), http.StatusBadRequest, strings.Replace(fmt.Sprintf(body, true, "generic"), "{", "{"+c.member+",", 1)).Problem(t)
-			if errors[field] != c.text {
-				t.Errorf("%q", errors)
-			}
-		})
-	}
+	}, func(s *apitest.Service, field string, c struct{ member, text string }) {
+		_, errors := override(s, http.StatusBadRequest, strings.Replace(fmt.Sprintf(body, true, "generic"), "{", "{"+c.member+",", 1)).Problem(s.T)
+		apitest.Equal(s.T, errors[field], c.text, errors)
+	})
 	override(s, http.StatusBadRequest, fmt.Sprintf(body, true, "nosuch"))
 }
 
@@ -381,24 +345,20 @@ trail:
 		s.T.Helper()
 		got := s.Do(http.MethodPost, "/api/v2"+s.TrailPath("t")+"/override", apitest.AdminKey, fmt.Appendf(nil,
 			`{"attestation_name":%q,"original_attestation_type":%q,"new_compliance_status":%t,"reason":"because"%s}`, name, kind, compliant, more))
-		if got.Status != status {
-			s.T.Errorf("override of %s as %s: status %d, want %d: %s", name, kind, got.Status, status, got.Body)
-		}
+		apitest.Equal(s.T, got.Status, status, name, kind, got.Body)
 		return got
 	}
-	for name, c := range map[string]struct{ name, kind, more string }{
+	apitest.Each(s, map[string]struct{ name, kind, more string }{
 		"unknown name":                      {"chek", "generic", ""},
 		"type that is not required":         {"check", "junit", ""},
 		"artifact attestation of the trail": {"tests", "junit", ""},
 		"trail attestation of an artifact":  {"check", "generic", `,"target_artifacts":["app"]`},
 		"unknown artifact":                  {"tests", "junit", `,"target_artifacts":["lib"]`},
 		"known and unknown artifact":        {"tests", "junit", `,"target_artifacts":["app","lib"]`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			apitest.WantMessage(t, override(s.In(t), http.StatusBadRequest, c.name, c.kind, true, c.more), "Attestation named '"+c.name+"' of type '"+c.kind+
-				"' does not exist in trail 't' of flow 'build' belonging to organization '"+s.Org+"'")
-		})
-	}
+	}, func(s *apitest.Service, name string, c struct{ name, kind, more string }) {
+		apitest.WantMessage(s.T, override(s, http.StatusBadRequest, c.name, c.kind, true, c.more), "Attestation named '"+c.name+"' of type '"+c.kind+
+			"' does not exist in trail 't' of flow 'build' belonging to organization '"+s.Org+"'")
+	})
 	check := func(want string) {
 		t.Helper()
 		status := apitest.Lookup(t, s.GetTrail("build", "t"), "compliance_status", "attestations_statuses", 0)
@@ -406,9 +366,7 @@ trail:
 			t.Errorf("check is %s, want %s", got, want)
 		}
 	}
-	if got := override(s, http.StatusOK, "check", "generic", true, "").Text(t); got != "OK" {
-		t.Errorf("answered %q", got)
-	}
+	apitest.Equal(t, override(s, http.StatusOK, "check", "generic", true, "").Text(t), "OK", "answered")
 	check("COMPLETE true <nil> false")
 	shown := s.OnlyAttestation("t", "check").(map[string]any)
 	if original, there := shown["overridden_attestation_id"]; !there || original != nil || shown["reason"] != "because" {
@@ -442,12 +400,9 @@ func TestLatestAttestationCountsWhenTheClockIsSetBack(t *testing.T) {
 	s.Clock.Advance(-10 * time.Minute)
 	s.AttestGeneric("t", "check", false, "")
 	trail := s.GetTrail("build", "t")
-	if apitest.Lookup(t, trail, "compliance_state") != "NON-COMPLIANT" {
-		t.Errorf("the trail is %v", apitest.Lookup(t, trail, "compliance_state"))
-	}
-	if got := apitest.Column(t, s.ListAttestations(s.TrailPath("t")+"/check"), "is_compliant"); got != "false true" {
-		t.Errorf("newest first, the verdicts are %s", got)
-	}
+	apitest.WantMember(t, trail, "compliance_state", "NON-COMPLIANT")
+	apitest.Equal(t, apitest.Column(t, s.ListAttestations(s.TrailPath("t")+"/check"), "is_compliant"),
+		"false true", "newest first, the verdicts")
 	if last := s.LastEvent("build", "t"); apitest.Lookup(t, last, "is_compliant") != false || apitest.Lookup(t, last, "timestamp") != apitest.Lookup(t, trail, "last_modified_at") {
 		t.Errorf("the last event is %v", last)
 	}
@@ -489,14 +444,11 @@ func TestAttestationByNameBindsToTheArtifactOfItsCommit(t *testing.T) {
 		t.Run(fmt.Sprint(len(fingerprint), " digits"), func(t *testing.T) {
 			s := s.In(t)
 			list := s.ListAttestations("/attestations/" + s.Org + "/build/artifact/" + fingerprint + "/check")
-			if got := apitest.Column(t, list, "description"); got != "digest uncommitted after before" {
-				t.Errorf("%s has %s", fingerprint, got)
-			}
+			apitest.Equal(t, apitest.Column(t, list, "description"), "digest uncommitted after before", fingerprint)
 		})
 	}
-	if got := apitest.Column(t, s.ListAttestations(s.TrailPath("t")+"/check"), "description"); got != "trail digest lib uncommitted after other before" {
-		t.Errorf("the trail has %s", got)
-	}
+	apitest.Equal(t, apitest.Column(t, s.ListAttestations(s.TrailPath("t")+"/check"), "description"),
+		"trail digest lib uncommitted after other before", "the trail has")
 	events := apitest.Lookup(t, s.Read("/trails/"+s.Org+"/build/t"), "events")
 	if got := apitest.Column(t, events, "type"); !strings.Contains(got, "trail_attestation_for_artifact_reported") || !strings.Contains(got, "artifact_attestation_reported") {
 		t.Errorf("events are %s", got)
@@ -525,9 +477,7 @@ func TestUnknownAttestationsAreAnEmptyList(t *testing.T) {
 		})
 	}
 	_, errors := s.Want(http.StatusBadRequest, http.MethodGet, "/attestations/"+s.Org+"/build/artifact/abc/check", nil).Problem(t)
-	if errors["path.fingerprint"] != "String should match pattern '^[a-f0-9]{5,64}$' [input: abc]" {
-		t.Errorf("refused with %q", errors)
-	}
+	apitest.Equal(t, errors["path.fingerprint"], "String should match pattern '^[a-f0-9]{5,64}$' [input: abc]", errors)
 	if got := s.Want(http.StatusOK, http.MethodGet, "/attestations/"+s.Org+"?attestation_id=unknown", nil); !strings.Contains(string(got.Body), `"data":[]`) {
 		t.Errorf("an unknown id gives %s", got.Body)
 	}
@@ -544,16 +494,12 @@ func TestRedactedAuthorOfACommitIsShownAsSent(t *testing.T) {
 			s := s.In(t)
 			commit := apitest.Lookup(t, s.OnlyAttestation("t", name), "git_commit_info")
 			apitest.ClientReads(t, "attestation.git_commit_info", commit)
-			if apitest.Lookup(t, commit, "author") != author {
-				t.Errorf("the author is %v", apitest.Lookup(t, commit, "author"))
-			}
+			apitest.WantMember(t, commit, "author", author)
 		})
 	}
 	events := apitest.Lookup(t, s.Read("/trails/"+s.Org+"/build/t"), "events").([]any)
 	for _, event := range events[1:3] {
-		if got := apitest.Lookup(t, event, "git_commit_info", "author"); got != nil {
-			t.Errorf("an event has the author %v", got)
-		}
+		apitest.Equal(t, apitest.Lookup(t, event, "git_commit_info", "author"), nil, "an event has the author")
 	}
 }
 
@@ -585,11 +531,9 @@ func TestAttestationsStayWithinTheirOrganization(t *testing.T) {
 	if got := apitest.Lookup(t, s.Read("/attestations/"+s.Public+"?attestation_id="+id), "data").([]any); len(got) != 0 {
 		t.Errorf("another organization reads %v", got)
 	}
-	if got := s.ListAttestations("/attestations/" + s.Public + "/build/trail/t/check"); len(got) != 0 {
-		t.Errorf("another organization reads %v", got)
-	}
+	apitest.Equal(t, len(s.ListAttestations("/attestations/"+s.Public+"/build/trail/t/check")),
+		0, "another organization reads")
 	s.Want(http.StatusNotFound, http.MethodGet, "/attestations/"+s.Public+"/build/trail/t/attestation/"+id+"/evidence", nil)
-	if got := apitest.Column(t, apitest.Lookup(t, s.Read("/attestations/"+s.Org), "data"), "attestation_name"); got != "check" {
-		t.Errorf("the first organization lists %s", got)
-	}
+	apitest.Equal(t, apitest.Column(t, apitest.Lookup(t, s.Read("/attestations/"+s.Org), "data"), "attestation_name"),
+		"check", "the first organization lists")
 }

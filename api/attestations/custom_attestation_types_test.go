@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
@@ -34,9 +33,7 @@ func TestAttestationTypeIsReadBackAsItWasSent(t *testing.T) {
 	s.CreateAttestationType(`{"name":"coverage","description":"of tests","evaluator":{"content_type":"jq","rules":[".coverage \u003e= 80"]},
 		"summary":[{"name":"Coverage","expression":".coverage"}]}`, apitest.SchemaFile(coverageSchema))
 	raw := s.Want(http.StatusOK, http.MethodGet, s.TypesPath()+"/coverage", nil)
-	if !strings.Contains(string(raw.Body), `".coverage >= 80"`) {
-		t.Errorf("the rule is not as it was sent: %s", raw.Body)
-	}
+	apitest.Contains(t, string(raw.Body), `".coverage >= 80"`)
 	got := s.GetAttestationType("coverage")
 	if got.Name != "coverage" || got.Org != s.Org || *got.Description != "of tests" || got.Archived || *got.CreatedBy != "administrator" ||
 		*got.CreatedAt <= 0 || *got.LastModifiedAt != *got.CreatedAt || len(got.Versions) != 1 {
@@ -50,9 +47,7 @@ func TestAttestationTypeIsReadBackAsItWasSent(t *testing.T) {
 	var want, have any
 	s.Must(json.Unmarshal([]byte(coverageSchema), &want))
 	s.Must(json.Unmarshal(version.TypeSchema, &have))
-	if fmt.Sprint(want) != fmt.Sprint(have) {
-		t.Errorf("schema %s", version.TypeSchema)
-	}
+	apitest.Equal(t, fmt.Sprint(want), fmt.Sprint(have), version.TypeSchema)
 }
 
 func TestUnsetMembersOfAnAttestationTypeAreLeftOut(t *testing.T) {
@@ -79,9 +74,7 @@ func TestUnsetMembersOfAnAttestationTypeAreLeftOut(t *testing.T) {
 		t.Run(name+" evaluator", func(t *testing.T) {
 			s := s.In(t)
 			s.CreateAttestationType(c.data)
-			if got := string(s.GetAttestationType("e").Versions[0].Evaluator); got != c.evaluator {
-				t.Errorf("evaluator %s, want %s", got, c.evaluator)
-			}
+			apitest.Equal(t, string(s.GetAttestationType("e").Versions[0].Evaluator), c.evaluator, "evaluator")
 		})
 	}
 }
@@ -108,9 +101,7 @@ func TestPostingAnAttestationTypeAgainAddsAVersion(t *testing.T) {
 		t.Run("version "+number, func(t *testing.T) {
 			s := s.In(t)
 			message, _ := s.Want(http.StatusNotFound, http.MethodGet, s.TypesPath()+"/kind?version="+number, nil).Problem(t)
-			if message != "version "+number+" does not exist for custom attestation type 'kind'" {
-				t.Errorf("message %q", message)
-			}
+			apitest.Equal(t, message, "version "+number+" does not exist for custom attestation type 'kind'")
 		})
 	}
 	for query, text := range map[string]string{"version=": "[input: ]", "version=x": "[input: x]", "version=1.5": "[input: 1.5]"} {
@@ -130,9 +121,8 @@ func TestArchivedAttestationTypeIsListedAndCanBeRestored(t *testing.T) {
 	s.CreateAttestationType(`{"name":"one"}`)
 	s.CreateAttestationType(`{"name":"two"}`)
 	for range 2 {
-		if got := s.Want(http.StatusOK, http.MethodPut, s.TypesPath()+"/one/archive", []byte("null")).Text(t); got != "OK" {
-			t.Errorf("answered %q", got)
-		}
+		apitest.Equal(t, s.Want(http.StatusOK, http.MethodPut, s.TypesPath()+"/one/archive", []byte("null")).Text(t),
+			"OK", "answered")
 	}
 	list := func() (shown []string) {
 		var all []apitest.AttestationTypeBody
@@ -142,17 +132,13 @@ func TestArchivedAttestationTypeIsListedAndCanBeRestored(t *testing.T) {
 		}
 		return shown
 	}
-	if got := list(); !slices.Equal(got, []string{"one true 1", "two false 1"}) {
-		t.Errorf("listed %q", got)
-	}
+	apitest.EqualList(t, list(), []string{"one true 1", "two false 1"})
 	if !s.GetAttestationType("one").Archived || !s.GetAttestationType("one?version=1").Archived {
 		t.Error("it is not shown as archived")
 	}
 	s.AttestCustom(http.StatusBadRequest, "one", `{}`)
 	s.CreateAttestationType(`{"name":"one"}`)
-	if got := list(); !slices.Equal(got, []string{"one false 2", "two false 1"}) {
-		t.Errorf("listed %q", got)
-	}
+	apitest.EqualList(t, list(), []string{"one false 2", "two false 1"})
 	s.AttestCustom(http.StatusCreated, "one", `{}`)
 }
 
@@ -164,17 +150,11 @@ func TestUnknownAttestationTypesAreNotFound(t *testing.T) {
 	for method, path := range map[string]string{http.MethodGet: "/theirs", http.MethodPut: "/theirs/archive"} {
 		t.Run(method+" "+path, func(t *testing.T) {
 			s := s.In(t)
-			if message, _ := s.Want(http.StatusNotFound, method, s.TypesPath()+path, nil).Problem(t); message != text {
-				t.Errorf("message %q", message)
-			}
+			apitest.WantMessage(t, s.Want(http.StatusNotFound, method, s.TypesPath()+path, nil), text)
 		})
 	}
-	if message, _ := s.Want(http.StatusNotFound, http.MethodGet, s.TypesPath()+"/theirs?version=1", nil).Problem(t); message != text {
-		t.Errorf("message %q", message)
-	}
-	if message, _ := s.AttestCustom(http.StatusNotFound, "theirs", `{}`).Problem(t); message != text {
-		t.Errorf("message %q", message)
-	}
+	apitest.WantMessage(t, s.Want(http.StatusNotFound, http.MethodGet, s.TypesPath()+"/theirs?version=1", nil), text)
+	apitest.WantMessage(t, s.AttestCustom(http.StatusNotFound, "theirs", `{}`), text)
 	s.Want(http.StatusNotFound, http.MethodGet, "/custom-attestation-types/"+s.Public+"/ours", nil)
 	if got := s.Want(http.StatusOK, http.MethodGet, "/custom-attestation-types/"+s.Public, nil); string(got.Body) != "[]" && string(got.Body) != "[]\n" {
 		t.Errorf("another organization lists %s", got.Body)
@@ -184,12 +164,13 @@ func TestUnknownAttestationTypesAreNotFound(t *testing.T) {
 func TestBadAttestationTypesAreRefused(t *testing.T) {
 	t.Parallel()
 	s := apitest.Share(t)
-	for name, c := range map[string]struct {
+	type testCase struct {
 		data   string
 		schema string
 		field  string
 		text   string
-	}{
+	}
+	apitest.Each(s, map[string]testCase{
 		"bad jq":           {data: `{"name":"x","evaluator":{"content_type":"jq","rules":["true",".a >"]}}`, field: "evaluator.rules[1]", text: "Input should be a valid jq expression: unexpected EOF [input: .a >]"},
 		"unknown function": {data: `{"name":"x","evaluator":{"rules":["nothing(1)"]}}`, field: "evaluator.rules[0]", text: "Input should be a valid jq expression: function not defined: nothing/1 [input: nothing(1)]"},
 		"input":            {data: `{"name":"x","evaluator":{"rules":["input"]}}`, field: "evaluator.rules[0]", text: "Input should be a valid jq expression: input(s)/0 is not allowed [input: input]"},
@@ -209,19 +190,16 @@ func TestBadAttestationTypesAreRefused(t *testing.T) {
 		"lone surrogate":   {data: `{"name":"x"}`, schema: `{"title":"\ud800"}`, field: "type_schema", text: "unable to parse raw data as a unicode string"},
 		"too deep":         {data: `{"name":"x"}`, schema: strings.Repeat(`{"not":`, 200) + `{}` + strings.Repeat(`}`, 200), field: "type_schema", text: "nests too deep"},
 		"too many parts":   {data: `{"name":"x"}`, schema: `{"allOf":[{}` + strings.Repeat(`,{}`, 6000) + `]}`, field: "type_schema", text: "has more than 5000 parts"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			var files []apitest.Part
-			if c.schema != "" {
-				files = append(files, apitest.SchemaFile(c.schema))
-			}
-			message, errors := s.WantForm(http.StatusBadRequest, http.MethodPost, s.TypesPath(), c.data, files...).Problem(t)
-			if message != "Input payload validation failed" || !strings.Contains(errors[c.field], c.text) {
-				t.Errorf("%q %q", message, errors)
-			}
-		})
-	}
+	}, func(s *apitest.Service, _ string, c testCase) {
+		var files []apitest.Part
+		if c.schema != "" {
+			files = append(files, apitest.SchemaFile(c.schema))
+		}
+		message, errors := s.WantForm(http.StatusBadRequest, http.MethodPost, s.TypesPath(), c.data, files...).Problem(s.T)
+		if message != "Input payload validation failed" || !strings.Contains(errors[c.field], c.text) {
+			s.T.Errorf("%q %q", message, errors)
+		}
+	})
 	got := s.Form(http.MethodPost, s.TypesPath(), apitest.AdminKey, "data_json", `{"name":"x"}`, apitest.SchemaFile(strings.Repeat(" ", 10<<20+1)))
 	if message, _ := got.Problem(t); got.Status != http.StatusRequestEntityTooLarge || message != "File size exceeds 10MB limit" {
 		t.Errorf("too large: %d %s", got.Status, got.Body)
@@ -234,32 +212,30 @@ func TestExpensiveRulesAreStopped(t *testing.T) {
 	const tooMuch = "The type's schema and rules take more CPU time or memory to evaluate than is allowed"
 	s := apitest.Start(t, apitest.Options{})
 	s.CreateAttestationType(`{"name":"honest","evaluator":{"rules":[".a == 1"]}}`)
-	for name, c := range map[string]struct {
+	type testCase struct {
 		rule   string
 		status int
-	}{
+	}
+	apitest.Each(s, map[string]testCase{
 		"endless-recursion": {`def f: f; f`, http.StatusCreated},
 		"long-text":         {`("x" * 1e9) | length == 1`, http.StatusBadRequest},
 		"long-array":        {`[] | setpath([536870911]; 1) | true`, http.StatusBadRequest},
 		"doubled-text":      {`reduce range(100) as $i ("x"; . + .) | true`, http.StatusBadRequest},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			encoded, err := json.Marshal(c.rule)
-			s.Must(err)
-			s.CreateAttestationType(`{"name":"` + name + `","evaluator":{"rules":[` + string(encoded) + `]}}`)
-			if c.status == http.StatusCreated {
-				if verdictOf(s, name, `{"a":1}`) {
-					t.Error("the verdict is true")
-				}
-			} else if _, errors := s.AttestCustom(c.status, name, `{"a":1}`).Problem(t); errors["attestation_data"] != tooMuch {
-				t.Errorf("%q", errors)
+	}, func(s *apitest.Service, name string, c testCase) {
+		encoded, err := json.Marshal(c.rule)
+		s.Must(err)
+		s.CreateAttestationType(`{"name":"` + name + `","evaluator":{"rules":[` + string(encoded) + `]}}`)
+		if c.status == http.StatusCreated {
+			if verdictOf(s, name, `{"a":1}`) {
+				s.T.Error("the verdict is true")
 			}
-			if !verdictOf(s, "honest", `{"a":1}`) {
-				t.Error("another rule is not true afterwards")
-			}
-		})
-	}
+		} else if _, errors := s.AttestCustom(c.status, name, `{"a":1}`).Problem(s.T); errors["attestation_data"] != tooMuch {
+			s.T.Errorf("%q", errors)
+		}
+		if !verdictOf(s, "honest", `{"a":1}`) {
+			s.T.Error("another rule is not true afterwards")
+		}
+	})
 	if log := s.Log.String(); strings.Contains(log, `"a":1`) || strings.Contains(log, `\"a\":1`) {
 		t.Error("a payload is in the log")
 	}
@@ -270,14 +246,11 @@ func TestLargeSchemaIsReturnedUnchanged(t *testing.T) {
 	s := apitest.Share(t)
 	schema := `{"type":"object","description":"` + strings.Repeat("long ", 100_000) + `","required":["a"]}`
 	s.CreateAttestationType(`{"name":"large"}`, apitest.SchemaFile(schema))
-	for _, rest := range []string{"large", "large?version=1"} {
-		t.Run(s.CaseName(rest), func(t *testing.T) {
-			s := s.In(t)
-			if got := s.GetAttestationType(rest).Versions[0].TypeSchema; string(got) != schema {
-				t.Errorf("%d bytes of schema, want %d", len(got), len(schema))
-			}
-		})
-	}
+	apitest.EachOf(s, []string{"large", "large?version=1"}, func(s *apitest.Service, rest string) {
+		if got := s.GetAttestationType(rest).Versions[0].TypeSchema; string(got) != schema {
+			s.T.Errorf("%d bytes of schema, want %d", len(got), len(schema))
+		}
+	})
 	s.AttestCustom(http.StatusBadRequest, "large", `{}`)
 	s.AttestCustom(http.StatusCreated, "large", `{"a":1}`)
 }
@@ -303,7 +276,6 @@ func TestSystemAttestationTypesHaveSchemas(t *testing.T) {
 	if schema["type"] != "object" || fmt.Sprint(schema["required"]) != "[is_compliant]" {
 		t.Errorf("schema %v", schema)
 	}
-	if status := s.Do(http.MethodGet, "/api/v2/attestations/system-attestation-types", "", nil).Status; status != http.StatusUnauthorized {
-		t.Errorf("without a key: %d", status)
-	}
+	apitest.Equal(t, s.Do(http.MethodGet, "/api/v2/attestations/system-attestation-types", "", nil).Status,
+		http.StatusUnauthorized, "without a key")
 }

@@ -26,24 +26,16 @@ func TestEvidenceIsDownloadedUnchanged(t *testing.T) {
 		apitest.Part{Field: "attachment_file", Filename: "page.html", ContentType: "text/html; charset=utf-8", Content: []byte(content)})
 	address := s.EvidencePath("t", "check")
 	got := s.Want(http.StatusOK, http.MethodGet, address, nil)
-	if string(got.Body) != content {
-		t.Errorf("the content is %q", got.Body)
-	}
+	apitest.Equal(t, string(got.Body), content)
 	for header, want := range map[string]string{
 		"Content-Type": "text/html; charset=utf-8", "Content-Disposition": `attachment; filename=page.html`,
 		"X-Content-Type-Options": "nosniff", "Accept-Ranges": "bytes", "ETag": `"` + apitest.DigestOf(content) + `"`,
 	} {
-		if got.Header.Get(header) != want {
-			t.Errorf("%s is %q, want %q", header, got.Header.Get(header), want)
-		}
+		apitest.Equal(t, got.Header.Get(header), want, header)
 	}
 	shown := s.OnlyAttestation("t", "check")
-	if apitest.Lookup(t, shown, "evidence_archive_fingerprint") != apitest.DigestOf(content) {
-		t.Errorf("the digest is %v", apitest.Lookup(t, shown, "evidence_archive_fingerprint"))
-	}
-	if path := apitest.Lookup(t, shown, "evidence_archive_path").(string); !strings.Contains(path, "/trail_attestation/") {
-		t.Errorf("the path is %s", path)
-	}
+	apitest.WantMember(t, shown, "evidence_archive_fingerprint", apitest.DigestOf(content))
+	apitest.Contains(t, apitest.Lookup(t, shown, "evidence_archive_path").(string), "/trail_attestation/")
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/api/v2"+address, nil)
 	s.Must(err)
 	request.Header.Set("Authorization", "Bearer "+apitest.ReaderKey)
@@ -62,9 +54,7 @@ func TestEvidenceIsDownloadedUnchanged(t *testing.T) {
 	}
 	request.Header.Del("If-None-Match")
 	request.Header.Set("If-Match", `"`+apitest.DigestOf("another file")+`"`)
-	if other := s.Exchange(request); other.Status != http.StatusPreconditionFailed {
-		t.Errorf("another file is %d %q", other.Status, other.Body)
-	}
+	apitest.WantAnswer(t, s.Exchange(request), http.StatusPreconditionFailed)
 	request.Header.Del("If-Match")
 	request.Header.Set("Range", "bytes=25-")
 	if beyond := s.Send(request); beyond.Status != http.StatusRequestedRangeNotSatisfiable || beyond.Header.Get("Content-Range") != "bytes */25" {
@@ -110,28 +100,22 @@ func TestAttestationWithoutEvidenceHasNone(t *testing.T) {
 	if got := s.SendForm(http.MethodPost, s.TrailPath("t")+"/generic", apitest.AdminKey, "multipart/form-data; boundary=b", strings.NewReader(body)); got.Status != http.StatusCreated {
 		t.Fatalf("%d %s", got.Status, got.Body)
 	}
-	for _, name := range []string{"check", "empty"} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			shown := s.OnlyAttestation("t", name)
-			if apitest.Lookup(t, shown, "evidence_archive_path") != nil || apitest.Lookup(t, shown, "evidence_archive_fingerprint") != nil || apitest.Lookup(t, shown, "_links", "evidence") != nil {
-				t.Errorf("%s has evidence: %v", name, shown)
-			}
-			apitest.WantMessage(t, s.Want(http.StatusNotFound, http.MethodGet, s.TrailPath("t")+"/attestation/"+apitest.Lookup(t, shown, "attestation_id").(string)+"/evidence", nil),
-				"This attestation has no evidence file attached.")
-		})
-	}
+	apitest.EachOf(s, []string{"check", "empty"}, func(s *apitest.Service, name string) {
+		shown := s.OnlyAttestation("t", name)
+		if apitest.Lookup(s.T, shown, "evidence_archive_path") != nil || apitest.Lookup(s.T, shown, "evidence_archive_fingerprint") != nil || apitest.Lookup(s.T, shown, "_links", "evidence") != nil {
+			s.T.Errorf("%s has evidence: %v", name, shown)
+		}
+		apitest.WantMessage(s.T, s.Want(http.StatusNotFound, http.MethodGet, s.TrailPath("t")+"/attestation/"+apitest.Lookup(s.T, shown, "attestation_id").(string)+"/evidence", nil),
+			"This attestation has no evidence file attached.")
+	})
 	s.AttestGeneric("other", "check", true, "")
 	id := apitest.Lookup(t, s.OnlyAttestation("other", "check"), "attestation_id").(string)
-	for trail, id := range map[string]string{"t": id, "other": "unknown"} {
-		t.Run(trail, func(t *testing.T) {
-			s := s.In(t)
-			got := s.Want(http.StatusNotFound, http.MethodGet, s.TrailPath(trail)+"/attestation/"+id+"/evidence", nil)
-			if message, _ := got.Problem(t); !strings.Contains(message, "does not exist in trail '"+trail+"'") {
-				t.Errorf("message %q", message)
-			}
-		})
-	}
+	apitest.Each(s, map[string]string{"t": id, "other": "unknown"}, func(s *apitest.Service, trail, id string) {
+		got := s.Want(http.StatusNotFound, http.MethodGet, s.TrailPath(trail)+"/attestation/"+id+"/evidence", nil)
+		if message, _ := got.Problem(s.T); !strings.Contains(message, "does not exist in trail '"+trail+"'") {
+			s.T.Errorf("message %q", message)
+		}
+	})
 	// An empty file is evidence.
 	s.PostAttestation(http.StatusCreated, "t", "generic", strings.Replace(apitest.GenericData, "check", "file", 1), apitest.Attachment("empty.txt", ""))
 	if got := s.Want(http.StatusOK, http.MethodGet, s.EvidencePath("t", "file"), nil); len(got.Body) != 0 {
@@ -178,7 +162,7 @@ func TestBrokenUploadRecordsNothing(t *testing.T) {
 func TestHostileFileNamesAndTypesAreSanitized(t *testing.T) {
 	t.Parallel()
 	s := apitest.Share(t)
-	for name, c := range map[string]struct{ sent, kind, name, shownKind string }{
+	apitest.Each(s, map[string]struct{ sent, kind, name, shownKind string }{
 		"parent-folders":     {"../../etc/passwd", "text/plain", "passwd", "text/plain"},
 		"backslashes":        {`..\\..\\boot.ini`, "text/plain", "boot.ini", "text/plain"},
 		"quotation-mark":     {`quo\"te.txt`, "nonsense", "quo_te.txt", "application/octet-stream"},
@@ -187,22 +171,18 @@ func TestHostileFileNamesAndTypesAreSanitized(t *testing.T) {
 		"right-to-left":      {"Prüfung \u202etxt.exe", "application/x-msdownload", "Prüfung _txt.exe", "application/x-msdownload"},
 		"tab":                {"tab\there", "text/plain; charset=\"a\\\"b\"", "tab_here", `text/plain; charset="a\"b"`},
 		"long-name-and-type": {strings.Repeat("long", 255) + ".tgz", strings.Repeat("a", 300) + "/b", "", "application/octet-stream"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			s.PostAttestation(http.StatusCreated, "t", "generic", strings.Replace(apitest.GenericData, "check", name, 1),
-				apitest.Part{Field: "attachment_file", Filename: c.sent, ContentType: c.kind, Content: []byte("content")})
-			got := s.Want(http.StatusOK, http.MethodGet, s.EvidencePath("t", name), nil)
-			kind, parameters, err := mime.ParseMediaType(got.Header.Get("Content-Disposition"))
-			filename := parameters["filename"]
-			if err != nil || kind != "attachment" || (c.name != "" && filename != c.name) || len(filename) > 255 || !utf8.ValidString(filename) {
-				t.Errorf("%q came back as %q (%v)", c.sent, got.Header.Get("Content-Disposition"), err)
-			}
-			if got.Header.Get("Content-Type") != c.shownKind || string(got.Body) != "content" {
-				t.Errorf("%q is %s %q", c.kind, got.Header.Get("Content-Type"), got.Body)
-			}
-		})
-	}
+	}, func(s *apitest.Service, name string, c struct{ sent, kind, name, shownKind string }) {
+		s.PostAttestation(http.StatusCreated, "t", "generic", strings.Replace(apitest.GenericData, "check", name, 1),
+			apitest.Part{Field: "attachment_file", Filename: c.sent, ContentType: c.kind, Content: []byte("content")})
+		got := s.Want(http.StatusOK, http.MethodGet, s.EvidencePath("t", name), nil)
+		kind, parameters, err := mime.ParseMediaType(got.Header.Get("Content-Disposition"))
+		filename := parameters["filename"]
+		if err != nil || kind != "attachment" || (c.name != "" && filename != c.name) || len(filename) > 255 || !utf8.ValidString(filename) {
+			s.T.Errorf("%q came back as %q (%v)", c.sent, got.Header.Get("Content-Disposition"), err)
+		}
+		apitest.Equal(s.T, got.Header.Get("Content-Type"), c.shownKind)
+		apitest.Equal(s.T, string(got.Body), "content")
+	})
 }
 
 func TestFilesMayPrecedeTheData(t *testing.T) {
@@ -215,12 +195,13 @@ func TestFilesMayPrecedeTheData(t *testing.T) {
 	}
 	s.CreateFlow("ci")
 	content, schema := strings.Repeat("evidence", 100_000), `{"type":"object"}`
-	for name, c := range map[string]struct {
+	type testCase struct {
 		method, path string
 		file         apitest.Part
 		data         string
 		stored       func(s *apitest.Service) any
-	}{
+	}
+	apitest.Each(s, map[string]testCase{
 		"flow": {http.MethodPut, s.FlowsPath() + "/template_file", apitest.YAMLFile(apitest.UnusualTemplate), `{"name":"web","description":"d"}`,
 			func(s *apitest.Service) any { return s.GetFlow("web").Template }},
 		"trail": {http.MethodPut, "/trails/" + s.Org + "/ci", apitest.YAMLFile(apitest.UnusualTemplate), `{"name":"t"}`,
@@ -231,21 +212,16 @@ func TestFilesMayPrecedeTheData(t *testing.T) {
 			func(s *apitest.Service) any {
 				return string(s.Want(http.StatusOK, http.MethodGet, s.EvidencePath("t", "check"), nil).Body)
 			}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			if got := fileFirst(s, c.method, c.path, c.file, c.data); got.Status != http.StatusCreated {
-				t.Fatalf("%d %s", got.Status, got.Body)
-			}
-			if got := c.stored(s); got != string(c.file.Content) {
-				t.Errorf("came back as %s", apitest.AsJSON(got))
-			}
-		})
-	}
+	}, func(s *apitest.Service, _ string, c testCase) {
+		if got := fileFirst(s, c.method, c.path, c.file, c.data); got.Status != http.StatusCreated {
+			s.T.Fatalf("%d %s", got.Status, got.Body)
+		}
+		if got := c.stored(s); got != string(c.file.Content) {
+			s.T.Errorf("came back as %s", apitest.AsJSON(got))
+		}
+	})
 	_, findings := fileFirst(s, http.MethodPost, s.TrailPath("t")+"/generic", apitest.Attachment("a", "refused"), `{"attestation_name":"refused"}`).Problem(t)
-	if findings["is_compliant"] != "Field required [input: None]" {
-		t.Errorf("wrong data behind a file: %q", findings)
-	}
+	apitest.Equal(t, findings["is_compliant"], "Field required [input: None]", findings)
 	_, err := s.Process.Store.Objects.Stat(t.Context(), storage.ObjectKey(s.OrgID(), apitest.DigestOf("refused")))
 	if !errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("the file of a refused request is stored: %v", err)
@@ -255,18 +231,13 @@ func TestFilesMayPrecedeTheData(t *testing.T) {
 func TestNamesOfFilesMustBeShortUnicodeText(t *testing.T) {
 	t.Parallel()
 	s := apitest.Share(t)
-	for name, c := range map[string]struct{ filename, text string }{
+	apitest.Each(s, map[string]struct{ filename, text string }{
 		"no UTF-8": {"na\xffme.tgz", "Input should be a valid string, unable to parse raw data as a unicode string [input: na\uFFFDme.tgz]"},
 		"too long": {strings.Repeat("long", 256) + ".tgz", "String should have at most 1024 characters [input: " + strings.Repeat("long", 50) + "...]"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			_, errors := s.PostAttestation(http.StatusBadRequest, "t", "generic", apitest.GenericData, apitest.Attachment(c.filename, "content")).Problem(t)
-			if errors["attachment_file.filename"] != c.text {
-				t.Errorf("%q", errors)
-			}
-		})
-	}
+	}, func(s *apitest.Service, _ string, c struct{ filename, text string }) {
+		_, errors := s.PostAttestation(http.StatusBadRequest, "t", "generic", apitest.GenericData, apitest.Attachment(c.filename, "content")).Problem(s.T)
+		apitest.Equal(s.T, errors["attachment_file.filename"], c.text, errors)
+	})
 	s.Want(http.StatusNotFound, http.MethodGet, s.TrailPath("t")+"/check", nil)
 }
 
@@ -345,23 +316,20 @@ func TestEvidenceIsNotHeldInMemory(t *testing.T) {
 	s.PostAttestation(http.StatusCreated, "t", "generic", strings.Replace(apitest.GenericData, "check", "warm", 1), apitest.Attachment("a", "warm"))
 	s.Want(http.StatusOK, http.MethodGet, s.EvidencePath("t", "warm"), nil)
 
-	for name, order := range map[string][2]string{
+	apitest.Each(s, map[string][2]string{
 		"check": {dataPart("check"), ""}, "check-last": {"", dataPart("check-last")},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			up := newHeapGauge()
-			body := io.MultiReader(strings.NewReader(order[0]+
-				"--b\r\nContent-Disposition: form-data; name=\"attachment_file\"; filename=\"big\"\r\n\r\n"),
-				&generatedReader{left: evidenceLimit, gauge: up}, strings.NewReader("\r\n"+order[1]+"--b--\r\n"))
-			if got := s.SendForm(http.MethodPost, s.TrailPath("t")+"/generic", apitest.AdminKey, "multipart/form-data; boundary=b", body); got.Status != http.StatusCreated {
-				t.Fatalf("%d %s", got.Status, got.Body)
-			}
-			if up.passed != evidenceLimit || up.growth() > allowed {
-				t.Errorf("an upload of %d bytes took %d bytes of memory", up.passed, up.growth())
-			}
-		})
-	}
+	}, func(s *apitest.Service, _ string, order [2]string) {
+		up := newHeapGauge()
+		body := io.MultiReader(strings.NewReader(order[0]+
+			"--b\r\nContent-Disposition: form-data; name=\"attachment_file\"; filename=\"big\"\r\n\r\n"),
+			&generatedReader{left: evidenceLimit, gauge: up}, strings.NewReader("\r\n"+order[1]+"--b--\r\n"))
+		if got := s.SendForm(http.MethodPost, s.TrailPath("t")+"/generic", apitest.AdminKey, "multipart/form-data; boundary=b", body); got.Status != http.StatusCreated {
+			s.T.Fatalf("%d %s", got.Status, got.Body)
+		}
+		if up.passed != evidenceLimit || up.growth() > allowed {
+			s.T.Errorf("an upload of %d bytes took %d bytes of memory", up.passed, up.growth())
+		}
+	})
 
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/api/v2"+s.EvidencePath("t", "check"), nil)
 	s.Must(err)

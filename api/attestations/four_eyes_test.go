@@ -54,7 +54,7 @@ func TestPoliciesSetApproversAndMachineAccounts(t *testing.T) {
 	s.Want(http.StatusOK, http.MethodPost, "/attestations/"+s.Org+"/build/trail/t/override",
 		[]byte(`{"attestation_name":"pr","original_attestation_type":"pull_request","new_compliance_status":false,"reason":"it was no machine"}`))
 	rule(http.StatusOK, "true", "is non-compliant: overridden by administrator: it was no machine.")
-	for name, wrong := range map[string]struct{ rule, says string }{
+	apitest.Each(s, map[string]struct{ rule, says string }{
 		"another type":      {"{type: junit, independent_approval: true}", "needs the type 'pull_request'"},
 		"too few":           {"{type: pull_request, independent_approval: {approvers: 0}}", "from 1 to 20"},
 		"too many":          {"{type: pull_request, independent_approval: {approvers: 21}}", "from 1 to 20"},
@@ -64,15 +64,12 @@ func TestPoliciesSetApproversAndMachineAccounts(t *testing.T) {
 		"no list":           {"{type: pull_request, independent_approval: {machine_accounts: bot}}", "valid list"},
 		"an unknown member": {"{type: pull_request, independent_approval: {approver: 2}}", "Extra inputs"},
 		"a text":            {"{type: pull_request, independent_approval: 'yes'}", "valid boolean"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			got := s.PutPolicy(http.StatusBadRequest, `{"name":"wrong"}`, apitest.PolicyFile(apitest.PolicyHead+"artifacts:\n  attestations:\n    - "+wrong.rule+"\n"))
-			if !strings.Contains(string(got.Body), wrong.says) || !strings.Contains(string(got.Body), "line 4") {
-				t.Errorf("it says %s", got.Body)
-			}
-		})
-	}
+	}, func(s *apitest.Service, _ string, wrong struct{ rule, says string }) {
+		got := s.PutPolicy(http.StatusBadRequest, `{"name":"wrong"}`, apitest.PolicyFile(apitest.PolicyHead+"artifacts:\n  attestations:\n    - "+wrong.rule+"\n"))
+		if !strings.Contains(string(got.Body), wrong.says) || !strings.Contains(string(got.Body), "line 4") {
+			s.T.Errorf("it says %s", got.Body)
+		}
+	})
 }
 
 func TestTemplatesRequireIndependentApproval(t *testing.T) {
@@ -134,9 +131,7 @@ func TestEnvironmentsAreEvaluatedAgainAfterAChangeOfTheAuthor(t *testing.T) {
 		}
 		status = http.StatusOK
 		s.ReportServer("prod", "app")
-		if got := apitest.Lookup(t, s.Read(s.EnvironmentsPath()+"/prod"), "state"); got != compliant {
-			t.Errorf("after a commit of %s, the environment is %v", author, got)
-		}
+		apitest.Equal[any](t, apitest.Lookup(t, s.Read(s.EnvironmentsPath()+"/prod"), "state"), compliant, author)
 	}
 }
 
@@ -148,9 +143,7 @@ func TestIndependentApprovalUsesTheAccountsOfPeople(t *testing.T) {
 	put := func(s *apitest.Service, status int, file string) apitest.Answer {
 		t.Helper()
 		body, err := json.Marshal(map[string]string{"content": file, "comment": "for the audit"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s.Must(err)
 		return s.Want(status, http.MethodPut, "/organizations/"+s.Org+"/people", body)
 	}
 	file := "people:\n  - {name: Ada Lovelace, accounts: [ada, ada-work]}\n  - {name: Grace Hopper, accounts: [grace, grace@example.com]}\n"
@@ -176,44 +169,38 @@ func TestIndependentApprovalUsesTheAccountsOfPeople(t *testing.T) {
 	}
 	put(s, http.StatusOK, file)
 	put(s, http.StatusOK, file) // unchanged: makes no version
-	if got := s.Read("/organizations/" + s.Org + "/people"); apitest.Lookup(t, got, "version") != 1.0 || apitest.Lookup(t, got, "content") != file {
-		t.Errorf("the file is %v", got)
-	}
+	apitest.WantMembers(t, s.Read("/organizations/"+s.Org+"/people"), map[string]any{"version": 1.0, "content": file})
 	if passes, _ := fourEyes(s, before); !passes {
 		t.Error("the file changes the verdict on what was recorded before")
 	}
 	unknown := strings.Replace(apitest.Pull{Author: "ada", Merge: true, Commits: []string{"- 10"}, Approvals: []string{"ada APPROVED 20"}}.JSON(), "Somebody <somebody@", "Grace <grace@", 1)
 	verified := strings.Replace(unknown, `"branch":"b"`, `"branch":"b","verified":true`, 1)
-	for name, c := range map[string]struct {
+	type testCase struct {
 		pulls  string
 		passes bool
 		says   string
-	}{
+	}
+	apitest.Each(s, map[string]testCase{
 		"approved with a second account":   {twice, false, "Ada Lovelace has no approval of somebody else"},
 		"approved by another":              {apitest.Pull{Author: "ADA", Commits: []string{"ada-work 10"}, Approvals: []string{"grace APPROVED 20"}}.JSON(), true, ""},
 		"a verified address that approves": {strings.Replace(verified, `"username":"ada"`, `"username":"Grace"`, 1), false, "Grace Hopper has no approval of somebody else"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			trail, fingerprint := attestPulls(s, c.pulls)
-			if passes, why := fourEyes(s, fingerprint); passes != c.passes || !strings.Contains(why, c.says) {
-				t.Errorf("the verdict is %t: %s", passes, why)
-			}
-			got := s.Get(http.MethodGet, "/trails/"+s.Org+"/build/"+trail+"/audit_package")
-			if result := apitest.VerifyCompressed(t, got.Body); len(result.Findings) > 0 {
-				t.Errorf("without the file, the package does not hold: %v", result.Findings)
-			}
-		})
-	}
+	}, func(s *apitest.Service, _ string, c testCase) {
+		trail, fingerprint := attestPulls(s, c.pulls)
+		if passes, why := fourEyes(s, fingerprint); passes != c.passes || !strings.Contains(why, c.says) {
+			s.T.Errorf("the verdict is %t: %s", passes, why)
+		}
+		got := s.Get(http.MethodGet, "/trails/"+s.Org+"/build/"+trail+"/audit_package")
+		if result := apitest.VerifyCompressed(s.T, got.Body); len(result.Findings) > 0 {
+			s.T.Errorf("without the file, the package does not hold: %v", result.Findings)
+		}
+	})
 	put(s, http.StatusOK, "people: []\n")
-	if got := s.Read("/organizations/" + s.Org + "/people?version=1"); apitest.Lookup(t, got, "content") != file {
-		t.Errorf("the first version is %v", got)
-	}
+	apitest.WantMember(t, s.Read("/organizations/"+s.Org+"/people?version=1"), "content", file)
 	s.Want(http.StatusNotFound, http.MethodGet, "/organizations/"+s.Org+"/people?version=3", nil)
 	if log := string(s.Get(http.MethodGet, "/membership-audit-log/"+s.Org).Body); strings.Count(log, `"kind":"people"`) != 2 || !strings.Contains(log, "version 2 of the accounts of people") {
 		t.Errorf("the audit log is %s", log)
 	}
-	for name, c := range map[string]struct{ file, says string }{
+	apitest.Each(s, map[string]struct{ file, says string }{
 		"a person twice":       {"people:\n  - {name: Ada}\n  - {name: ADA}\n", "people.1.name (line 3, column 12)\\n  Value error, this is an account of 'Ada' already [input: ADA]"},
 		"an account of two":    {"people:\n  - {name: Ada, accounts: [a]}\n  - {name: Grace, accounts: [g, A]}\n", "people.1.accounts.1 (line 3, column 33)"},
 		"an account twice":     {"people: [{name: Ada, accounts: [a, a]}]", "people.0.accounts.1 (line 1"},
@@ -226,15 +213,10 @@ func TestIndependentApprovalUsesTheAccountsOfPeople(t *testing.T) {
 		"no file":              {"", "content"},
 		"too many accounts":    {"people: [{name: Ada, accounts: [\n" + strings.ReplaceAll(numbered(20_000), ",", ",\n") + "]}]", "at most 20000 names and accounts"},
 		"a file that is large": {"people: [] #" + strings.Repeat("a", 524_288), "content"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			got := put(s, http.StatusBadRequest, c.file)
-			if !strings.Contains(string(got.Body), c.says) {
-				t.Errorf("it says %.400s", got.Body)
-			}
-		})
-	}
+	}, func(s *apitest.Service, _ string, c struct{ file, says string }) {
+		got := put(s, http.StatusBadRequest, c.file)
+		apitest.Contains(s.T, string(got.Body), c.says)
+	})
 }
 
 // numbered returns count different words, separated by commas.
@@ -285,15 +267,12 @@ func TestPackagesHaveTheSameVerdictsOnIndependentApproval(t *testing.T) {
 				}
 				return content
 			})
-			if want := fmt.Sprintf(`"compliant": %t,`, c.compliant); !strings.Contains(environments, want) {
-				t.Errorf("the package does not say %s of the environment: %s", want, environments)
-			}
+			apitest.Contains(t, environments, fmt.Sprintf(`"compliant": %t,`, c.compliant))
 		})
 	}
 	forged := apitest.AlterPackage(t, s.Get(http.MethodGet, "/trails/"+s.Org+"/build/alone/audit_package").Body, func(_ string, content []byte) []byte {
 		return regexp.MustCompile(`"unapproved": "[^"]*"`).ReplaceAll(content, []byte(`"approvers": 1`))
 	})
-	if found := fmt.Sprint(apitest.VerifyPackage(t, forged).Findings); !strings.Contains(found, "it says that 1 approved, but its pull requests do not") {
-		t.Errorf("findings on a forged approval: %s", found)
-	}
+	apitest.Contains(t, fmt.Sprint(apitest.VerifyPackage(t, forged).Findings),
+		"it says that 1 approved, but its pull requests do not")
 }

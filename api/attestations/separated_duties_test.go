@@ -74,19 +74,16 @@ func TestDecidersMustNotBeAuthorsOrApprovers(t *testing.T) {
 			}
 		})
 	}
-	for name, wrong := range map[string]struct{ rule, says string }{
+	apitest.Each(s, map[string]struct{ rule, says string }{
 		"another type": {"{type: junit, separation_of_duties: true}", "needs the type 'decision'"},
 		"a text":       {"{type: decision, separation_of_duties: 'yes'}", "valid boolean"},
 		"a mapping":    {"{type: decision, separation_of_duties: {approvers: 2}}", "valid boolean"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			got := s.PutPolicy(http.StatusBadRequest, `{"name":"wrong"}`, apitest.PolicyFile(apitest.PolicyHead+"artifacts:\n  attestations:\n    - "+wrong.rule+"\n"))
-			if !strings.Contains(string(got.Body), wrong.says) || !strings.Contains(string(got.Body), "separation_of_duties (line 4") {
-				t.Errorf("it says %s", got.Body)
-			}
-		})
-	}
+	}, func(s *apitest.Service, _ string, wrong struct{ rule, says string }) {
+		got := s.PutPolicy(http.StatusBadRequest, `{"name":"wrong"}`, apitest.PolicyFile(apitest.PolicyHead+"artifacts:\n  attestations:\n    - "+wrong.rule+"\n"))
+		if !strings.Contains(string(got.Body), wrong.says) || !strings.Contains(string(got.Body), "separation_of_duties (line 4") {
+			s.T.Errorf("it says %s", got.Body)
+		}
+	})
 }
 
 func TestPoliciesRequireSeparationOfDutiesWithoutAControl(t *testing.T) {
@@ -132,9 +129,7 @@ func TestTemplatesRequireSeparationOfDuties(t *testing.T) {
 	decideAs(s, apitest.AdminKey, "t", "")
 	webclient.SignedIn(s, apitest.AdminKey).WantPage(http.StatusOK, "/"+s.Org+"/flows/build", "decision</bdi>, by who neither wrote nor approved the code")
 	got := s.Form(http.MethodPut, "/flows/"+s.Org+"/template_file", apitest.AdminKey, "data_json", `{"name":"x","description":""}`, apitest.YAMLFile("version: 1\ntrail:\n  attestations:\n    - {name: a, type: junit, separation_of_duties: true}\n"))
-	if got.Status != http.StatusBadRequest || !strings.Contains(string(got.Body), "separation_of_duties needs the type 'decision'") {
-		t.Errorf("a wrong template is %d: %s", got.Status, got.Body)
-	}
+	apitest.WantAnswer(t, got, http.StatusBadRequest, "separation_of_duties needs the type 'decision'")
 }
 
 func TestPackagesShowForgedParticipants(t *testing.T) {
@@ -149,8 +144,7 @@ func TestPackagesShowForgedParticipants(t *testing.T) {
 		found := fmt.Sprint(apitest.VerifyPackage(t, apitest.AlterPackage(t, body, func(_ string, content []byte) []byte {
 			return []byte(strings.ReplaceAll(string(content), original, forged))
 		})).Findings)
-		if !strings.Contains(found, "who it says wrote, approved or decided does not follow from the rest of it") {
-			t.Errorf("%s instead of %s is found as %s", forged, original, found)
-		}
+		apitest.Contains(t, found,
+			"who it says wrote, approved or decided does not follow from the rest of it", forged, original)
 	}
 }
