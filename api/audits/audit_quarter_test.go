@@ -148,9 +148,7 @@ func TestAuditFindsAllDeviationsOfAQuarter(t *testing.T) {
 	for _, row := range drawn.Sample {
 		got = append(got, row.Rank)
 	}
-	if !slices.Equal(got, ranks[:25]) {
-		t.Errorf("the sample is %v, want %v", got, ranks[:25])
-	}
+	apitest.EqualList(t, got, ranks[:25])
 	// Deployments that used break-glass are exceptions, all others without an approval fail.
 	found := assess(s, "soc2")
 	approved := found.Requirements[1].Measures[1]

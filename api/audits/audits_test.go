@@ -53,24 +53,19 @@ func TestPopulationHasAllDeploymentsOfAPeriod(t *testing.T) {
 		fmt.Sprint(alone.Reasons) != "[four-eyes: non_compliant_attestation 'pr': ada has no approval of somebody else after the last commit]" {
 		t.Errorf("the deployment that only its author approved is %+v", alone)
 	}
-	if intruder.Flow != "" || fmt.Sprint(intruder.Reasons) != "[four-eyes: missing_provenance four-eyes: no_provenance]" {
-		t.Errorf("the deployment without provenance is %+v", intruder)
-	}
-	for finding, want := range map[string]string{
+	apitest.Equal(t, intruder.Flow, "")
+	apitest.Equal(t, fmt.Sprint(intruder.Reasons), "[four-eyes: missing_provenance four-eyes: no_provenance]")
+	apitest.Each(s, map[string]string{
 		"rollback": "approved", "restart": "intruder", "no_provenance": "intruder intruder", "broke_glass": "emergency", "allow_listed": "waved",
 		"not_approved": "alone", "approved_late": "late", "machine_account": "machine machine", "not_judged": "",
-	} {
-		t.Run(finding, func(t *testing.T) {
-			found, _ := s.In(t).Population("?finding=" + finding)
-			var names []string
-			for _, row := range found {
-				names = append(names, row.Artifact)
-			}
-			if got := strings.Join(names, " "); got != want {
-				t.Errorf("found %s, want %s", got, want)
-			}
-		})
-	}
+	}, func(s *apitest.Service, finding, want string) {
+		found, _ := s.Population("?finding=" + finding)
+		var names []string
+		for _, row := range found {
+			names = append(names, row.Artifact)
+		}
+		apitest.Equal(s.T, strings.Join(names, " "), want)
+	})
 	second, total := s.Population("?finding=non_compliant&page=2&per_page=2")
 	if len(second) != 2 || total != 5 || second[0].Artifact != "intruder" || second[1].Artifact != "late" {
 		t.Errorf("the second page of %d is\n%s", total, linesOf(second))
@@ -100,13 +95,9 @@ func TestPopulationAsCSVHasTheSameRows(t *testing.T) {
 			t.Errorf("%q is not %+v", line, row)
 		}
 	}
-	if disposition := got.Header.Get("Content-Disposition"); !strings.Contains(disposition, "q3-population.csv") {
-		t.Errorf("the file is named by %s", disposition)
-	}
+	apitest.Contains(t, got.Header.Get("Content-Disposition"), "q3-population.csv")
 	some := s.Want(http.StatusOK, http.MethodGet, s.AuditsPath()+"/q3/population/csv?finding=broke_glass", nil)
-	if found := strings.Count(string(some.Body), "\n"); found != 2 {
-		t.Errorf("%d lines with break-glass", found)
-	}
+	apitest.Equal(t, strings.Count(string(some.Body), "\n"), 2, "lines with break-glass")
 }
 
 func TestTotalsOfAPeriodAddUpToItsEvents(t *testing.T) {
@@ -122,9 +113,7 @@ func TestTotalsOfAPeriodAddUpToItsEvents(t *testing.T) {
 		"release": 8, "restart": 1, "rollback": 1, "compliant": 5, "non_compliant": 5, "approved": 2, "not_approved": 1, "no_provenance": 2,
 		"machine_account": 2, "approved_late": 1, "no_pull_request": 2, "allow_listed": 1, "broke_glass": 1,
 	}
-	if fmt.Sprint(totals.By) != fmt.Sprint(want) {
-		t.Errorf("the counts are %v, want %v", totals.By, want)
-	}
+	apitest.Equal(t, fmt.Sprint(totals.By), fmt.Sprint(want), totals.By, want)
 	if totals.Rate != 0.125 || totals.PerDay == 0 || totals.LeadTime.Known != 0 {
 		t.Errorf("the figures are %+v", totals)
 	}
@@ -158,9 +147,7 @@ func TestSamplesCanBeReproducedFromTheirSeed(t *testing.T) {
 		slices.Sort(ranks)
 		got := draw("size=4&seed=" + url.QueryEscape(seed))
 		for i, row := range got.Sample {
-			if row.Rank != ranks[i] {
-				t.Errorf("seed %q: row %d has the rank %s, want %s", seed, i, row.Rank, ranks[i])
-			}
+			apitest.Equal(t, row.Rank, ranks[i], seed, i)
 		}
 		if len(got.Sample) != 4 || got.Population != 10 || len(got.Strata) != 0 {
 			t.Errorf("seed %q: drawn %+v", seed, got)
@@ -174,24 +161,20 @@ func TestSamplesCanBeReproducedFromTheirSeed(t *testing.T) {
 		t.Errorf("by environment, %+v are drawn", got.Strata)
 	}
 	got = draw("size=2&by=verdict&seed=1")
-	if fmt.Sprint(got.Strata) != "[{ compliant 5 2} { non_compliant 5 2}]" || len(got.Sample) != 4 {
-		t.Errorf("by verdict, %+v are drawn", got.Strata)
-	}
-	for query, says := range map[string]string{
+	apitest.Equal(t, fmt.Sprint(got.Strata), "[{ compliant 5 2} { non_compliant 5 2}]")
+	apitest.Equal(t, len(got.Sample), 4)
+	apitest.Each(s, map[string]string{
 		"":                        "Exactly one of size and frequency is needed",
 		"size=3&frequency=weekly": "Exactly one of size and frequency is needed",
 		"size=11":                 "The population has only 10 rows",
 		"size=0":                  "greater than or equal to 1",
 		"frequency=hourly":        "yearly",
 		"size=1&by=risk":          "environment",
-	} {
-		t.Run(query, func(t *testing.T) {
-			s := s.In(t)
-			if got := s.Want(http.StatusBadRequest, http.MethodGet, s.AuditsPath()+"/q3/sample?"+query, nil); !strings.Contains(string(got.Body), says) {
-				t.Errorf("answered %s", got.Body)
-			}
-		})
-	}
+	}, func(s *apitest.Service, query, says string) {
+		if got := s.Want(http.StatusBadRequest, http.MethodGet, s.AuditsPath()+"/q3/sample?"+query, nil); !strings.Contains(string(got.Body), says) {
+			s.T.Errorf("answered %s", got.Body)
+		}
+	})
 }
 
 func TestInvalidAuditsAreRefused(t *testing.T) {
@@ -200,11 +183,12 @@ func TestInvalidAuditsAreRefused(t *testing.T) {
 	from, to := s.RunQuarter()
 	s.CreateAudit(`"prod"`, from, to)
 	good := map[string]string{"name": `"q4"`, "environments": `["prod"]`, "from": `"2026-03-01"`, "to": `"2027-01-01"`}
-	for name, c := range map[string]struct {
+	type testCase struct {
 		field, value string
 		status       int
 		says         string
-	}{
+	}
+	apitest.Each(s, map[string]testCase{
 		"a name that is taken":      {"name", `"q3"`, http.StatusConflict, "Audit named 'q3' already exists for organization '" + s.Org + "'"},
 		"an unknown environment":    {"environments", `["prod","none"]`, http.StatusNotFound, "Environment named 'none' does not exist"},
 		"no environment":            {"environments", `[]`, http.StatusBadRequest, `"environments":"List`},
@@ -213,27 +197,20 @@ func TestInvalidAuditsAreRefused(t *testing.T) {
 		"a beginning in the future": {"from", `"2026-12-31"`, http.StatusBadRequest, "A period cannot begin in the future"},
 		"no time":                   {"from", `"soon"`, http.StatusBadRequest, "Input should be a valid ISO 8601 date and time"},
 		"a name with a blank":       {"name", `"q 4"`, http.StatusBadRequest, `"name":"String`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			var members []string
-			for field, value := range good {
-				if field == c.field {
-					value = c.value
-				}
-				members = append(members, fmt.Sprintf("%q:%s", field, value))
+	}, func(s *apitest.Service, _ string, c testCase) {
+		var members []string
+		for field, value := range good {
+			if field == c.field {
+				value = c.value
 			}
-			got := s.Want(c.status, http.MethodPost, s.AuditsPath(), []byte("{"+strings.Join(members, ",")+"}"))
-			if !strings.Contains(string(got.Body), c.says) {
-				t.Errorf("answered %s", got.Body)
-			}
-		})
-	}
+			members = append(members, fmt.Sprintf("%q:%s", field, value))
+		}
+		got := s.Want(c.status, http.MethodPost, s.AuditsPath(), []byte("{"+strings.Join(members, ",")+"}"))
+		apitest.Contains(s.T, string(got.Body), c.says)
+	})
 	s.WantError(http.StatusNotFound, "Audit named 'q9' does not exist for organization '"+s.Org+"'", http.MethodGet, s.AuditsPath()+"/q9/population", "")
 	shown := s.Read(s.AuditsPath() + "/q3")
-	if apitest.Lookup(t, shown, "open") != false || apitest.Lookup(t, shown, "deployments") != 9.0 || apitest.Lookup(t, shown, "environments", 0) != "prod" {
-		t.Errorf("the audit is shown as %v", shown)
-	}
+	apitest.WantMembers(t, shown, map[string]any{"open": false, "deployments": 9.0, "environments.0": "prod"})
 }
 
 func TestAuditsMayBeginIn1970OrEarlier(t *testing.T) {
@@ -243,9 +220,8 @@ func TestAuditsMayBeginIn1970OrEarlier(t *testing.T) {
 	body := []byte(`{"name":"all","environments":["prod"],"from":"1969-12-31T23:59:59.5","to":"1970-01-01"}`)
 	var shown struct{ From, To string }
 	s.Want(http.StatusCreated, http.MethodPost, s.AuditsPath(), body).Decode(t, &shown)
-	if shown.From != "1969-12-31T23:59:59.5Z" || shown.To != "1970-01-01T00:00:00Z" {
-		t.Errorf("it is shown from %q to %q", shown.From, shown.To)
-	}
+	apitest.Equal(t, shown.From, "1969-12-31T23:59:59.5Z")
+	apitest.Equal(t, shown.To, "1970-01-01T00:00:00Z")
 }
 
 func TestAuditsShowTheCheckpointsAtBothEndsOfTheirPeriod(t *testing.T) {
@@ -327,9 +303,7 @@ func TestOverrideOfAMissingPullRequestIsShownAsOverridden(t *testing.T) {
 		t.Errorf("it is shown as %s", linesOf(rows))
 	}
 	empty := s.Read(s.AuditsPath() + "/q3/population?finding=rollback")
-	if apitest.Lookup(t, empty, "total_count") != 0.0 {
-		t.Errorf("rollbacks are %v", empty)
-	}
+	apitest.WantMember(t, empty, "total_count", 0.0)
 }
 
 func TestBreakGlassIsShownAfterItsAdmissionRecordExpired(t *testing.T) {
@@ -344,9 +318,7 @@ func TestBreakGlassIsShownAfterItsAdmissionRecordExpired(t *testing.T) {
 		t.Errorf("after 40 days there is\n%s", lines)
 	}
 	rows, _ := s.Population("?per_page=100")
-	if got := linesOf(rows); got != quarter {
-		t.Errorf("after 40 days there are\n%swant\n%s", got, quarter)
-	}
+	apitest.Equal(t, linesOf(rows), quarter, "after 40 days")
 }
 
 func TestPopulationsTakeAsManyCommandsForManyRowsAsForOne(t *testing.T) {

@@ -156,9 +156,7 @@ elsewhere not_measured
 	}
 	s.Want(http.StatusCreated, http.MethodPost, s.AuditsPath(), []byte(`{"name":"earlier","environments":["prod"],"from":"2000-01-01","to":"2001-01-01"}`))
 	earlier := s.Want(http.StatusOK, http.MethodGet, s.AuditsPath()+"/earlier/requirements/csv?framework=ours", nil)
-	if !strings.Contains(string(earlier.Body), "kept,Records are kept.,not_met,log,log,not_met,1,0,0,1,") {
-		t.Errorf("before there was a log it says\n%s", earlier.Body)
-	}
+	apitest.Contains(t, string(earlier.Body), "kept,Records are kept.,not_met,log,log,not_met,1,0,0,1,")
 }
 
 func TestFrameworksAreKeptInVersions(t *testing.T) {
@@ -184,9 +182,7 @@ func TestFrameworksAreKeptInVersions(t *testing.T) {
 		t.Errorf("then there are %s, want %s", got, want)
 	}
 	for path, want := range map[string]string{"/soc2": own, "/soc2?version=2": own, "/soc2?version=1": example + "# ours\n"} {
-		if got := apitest.Lookup(t, s.Read(s.FrameworksPath()+path), "content"); got != want {
-			t.Errorf("%s is %v", path, got)
-		}
+		apitest.Equal[any](t, apitest.Lookup(t, s.Read(s.FrameworksPath()+path), "content"), want, path)
 	}
 	s.WantError(http.StatusNotFound, "Version 3 of framework 'soc2' does not exist for organization '"+s.Org+"'", http.MethodGet, s.FrameworksPath()+"/soc2?version=3", "")
 	s.WantError(http.StatusNotFound, "Framework named 'none' does not exist for organization '"+s.Org+"'", http.MethodGet, s.FrameworksPath()+"/none", "")
@@ -195,16 +191,12 @@ func TestFrameworksAreKeptInVersions(t *testing.T) {
 	s.PutFramework(http.StatusOK, "older", withOld)
 	s.Want(http.StatusOK, http.MethodPost, "/controls/"+s.Org+"/OLD/archive", nil)
 	s.PutFramework(http.StatusOK, "older", withOld+"# repeated\n")
-	for name, c := range map[string]struct{ content, says string }{
+	apitest.Each(s, map[string]struct{ content, says string }{
 		"no YAML":             {"title: [", "content"},
 		"an archived control": {withOld, "Control 'OLD' is archived in organization '" + s.Org + "'"},
 		"an unknown control":  {apitest.OwnFramework, "Control 'GO' does not exist in organization '" + s.Org + "'"},
 		"an unknown finding":  {strings.Replace(own, "broke_glass", "broken", 1), "line 7"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := s.In(t).PutFramework(http.StatusBadRequest, "wrong", c.content); !strings.Contains(string(got.Body), c.says) {
-				t.Errorf("it says %s", got.Body)
-			}
-		})
-	}
+	}, func(s *apitest.Service, _ string, c struct{ content, says string }) {
+		apitest.Contains(s.T, string(s.PutFramework(http.StatusBadRequest, "wrong", c.content).Body), c.says)
+	})
 }
