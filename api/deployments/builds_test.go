@@ -40,15 +40,12 @@ func TestBuildIsTheFirstReportOfAFingerprint(t *testing.T) {
 	page := s.Read("/builds/" + s.Org)
 	apitest.AssertKeys(t, "the list", page.(map[string]any), "_links", "page", "per_page", "total_pages", "total_count", "builds")
 	items := apitest.Lookup(t, page, "builds").([]any)
-	if got := listBuilds(s, "", "web-1", "web-2"); got != "web-2 web-1" {
-		t.Errorf("built %s", got)
-	}
+	apitest.Equal(t, listBuilds(s, "", "web-1", "web-2"), "web-2 web-1", "built")
 	first := items[1]
 	apitest.AssertKeys(t, "a build", first.(map[string]any), "created_at", "fingerprint", "flow_name", "trail_name", "repo_info", "_links")
-	if apitest.Lookup(t, first, "flow_name") != "web-ci" || apitest.Lookup(t, first, "trail_name") != "trail-of-web-1" ||
-		apitest.Lookup(t, first, "repo_info", "name") != "acme/web" || apitest.Lookup(t, first, "repo_info", "repo_id") != "1" {
-		t.Errorf("built %s", apitest.AsJSON(first))
-	}
+	apitest.WantMembers(t, first, map[string]any{
+		"flow_name": "web-ci", "trail_name": "trail-of-web-1", "repo_info.name": "acme/web", "repo_info.repo_id": "1",
+	})
 	if gap := apitest.Lookup(t, items[0], "created_at").(float64) - apitest.Lookup(t, first, "created_at").(float64); gap < 3600 || gap > 3700 {
 		t.Errorf("built %f seconds apart", gap)
 	}
@@ -57,9 +54,7 @@ func TestBuildIsTheFirstReportOfAFingerprint(t *testing.T) {
 	}
 	s.Want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.Org+"/bare", fmt.Appendf(nil,
 		`{"fingerprint":%q,"filename":"f","build_url":"b","commit_url":"c","trail_name":"t","template_reference_name":"web"}`, evidence.HashAPIKey("bare")))
-	if bare := apitest.Lookup(t, s.Read("/builds/"+s.Org), "builds", 0); apitest.Lookup(t, bare, "repo_info") != nil {
-		t.Errorf("without a repository: %s", apitest.AsJSON(bare))
-	}
+	apitest.WantMember(t, apitest.Lookup(t, s.Read("/builds/"+s.Org), "builds", 0), "repo_info", nil)
 }
 
 func TestBuildsAreFilteredAndPaged(t *testing.T) {
@@ -77,7 +72,7 @@ func TestBuildsAreFilteredAndPaged(t *testing.T) {
 	s.ReportBuildFrom(s.Org, "lab-ci", "web", "lab-1", `{"name":"acme/lab","id":"1","url":"https://gitlab.com/acme/lab","provider":"gitlab"}`, "acme/lab")
 	s.Clock.Advance(time.Minute)
 	internal := repoID(s, s.Org, "2")
-	for query, want := range map[string]string{
+	apitest.Each(s, map[string]string{
 		"":                                 "lab-1 db-1 web-2 web-1",
 		"?start_ts=0":                      "lab-1 db-1 web-2 web-1 old",
 		"?start_ts=1e10":                   "",
@@ -101,14 +96,9 @@ func TestBuildsAreFilteredAndPaged(t *testing.T) {
 		"?per_page=3&page=2": "web-1",
 		"?page=9":            "",
 		"?per_page=0":        "",
-	} {
-		t.Run(s.CaseName(query), func(t *testing.T) {
-			s := s.In(t)
-			if got := listBuilds(s, query, names...); got != want {
-				t.Errorf("got %q, want %q", got, want)
-			}
-		})
-	}
+	}, func(s *apitest.Service, query, want string) {
+		apitest.Equal(s.T, listBuilds(s, query, names...), want)
+	})
 	wantTotals(s, "/builds/"+s.Org+"?per_page=3&page=2", 2, 3, 2, 4)
 	wantTotals(s, "/builds/"+s.Org+"?per_page=0", 1, 0, 0, 4)
 	for _, list := range []string{"/builds/" + s.Org, "/builds/" + s.Org + "/statistics"} {
@@ -122,9 +112,7 @@ func TestBuildsAreFilteredAndPaged(t *testing.T) {
 	for query, field := range map[string]string{"?per_page=51": "query.per_page", "?start-ts=": "query.start-ts", "?end-ts=x": "query.end-ts"} {
 		t.Run(s.CaseName(query), func(t *testing.T) {
 			s := s.In(t)
-			if _, errors := s.Want(http.StatusBadRequest, http.MethodGet, "/builds/"+s.Org+query, nil).Problem(t); errors[field] == "" {
-				t.Errorf("%q", errors)
-			}
+			apitest.WantFault(t, s.Want(http.StatusBadRequest, http.MethodGet, "/builds/"+s.Org+query, nil), field)
 		})
 	}
 }
@@ -142,21 +130,17 @@ func TestBuildStatisticsListTimesOldestFirst(t *testing.T) {
 		s.Clock.Advance(time.Minute)
 	}
 	s.ReportBuild(s.Org, "db-ci", "db", "db-1", "acme/db", "2")
-	for query, want := range map[string]int{
+	apitest.Each(s, map[string]int{
 		"": 4, "?start_ts=0": 5, "?repo_name=acme/web": 3, "?repo_id=1&start_ts=0": 4, "?repo_inner_id=" + repoID(s, s.Org, "2"): 1, "?start_ts=2&end_ts=1": 0,
-	} {
-		t.Run(s.CaseName(query), func(t *testing.T) {
-			s := s.In(t)
-			got := s.Read("/builds/" + s.Org + "/statistics" + query)
-			series := apitest.Lookup(t, got, "built_at").([]any)
-			if apitest.Lookup(t, got, "count") != float64(want) || len(series) != want {
-				t.Errorf("got %s, want %d", apitest.AsJSON(got), want)
-			}
-			if !slices.IsSortedFunc(series, func(a, b any) int { return cmp.Compare(a.(float64), b.(float64)) }) {
-				t.Errorf("built at %v", series)
-			}
-		})
-	}
+	}, func(s *apitest.Service, query string, want int) {
+		got := s.Read("/builds/" + s.Org + "/statistics" + query)
+		series := apitest.Lookup(s.T, got, "built_at").([]any)
+		apitest.WantMember(s.T, got, "count", float64(want))
+		apitest.Equal(s.T, len(series), want)
+		if !slices.IsSortedFunc(series, func(a, b any) int { return cmp.Compare(a.(float64), b.(float64)) }) {
+			s.T.Errorf("built at %v", series)
+		}
+	})
 	got := s.Read("/builds/" + s.Org + "/statistics")
 	if apitest.Lookup(t, got, "end_ts").(float64)-apitest.Lookup(t, got, "start_ts").(float64) != 28*24*3600 {
 		t.Errorf("window %s", apitest.AsJSON(got))

@@ -34,9 +34,7 @@ func listDeployments(s *apitest.Service, path string) string {
 
 func wantDeployments(s *apitest.Service, path, want string) {
 	s.T.Helper()
-	if got := listDeployments(s, path); got != want {
-		s.T.Errorf("%s: got %q, want %q", path, got, want)
-	}
+	apitest.Equal(s.T, listDeployments(s, path), want, path)
 }
 
 func wantTotals(s *apitest.Service, path string, page, size, pages, count float64) {
@@ -69,9 +67,7 @@ func TestDeploymentsAndRollbacksAreListedNewestFirst(t *testing.T) {
 	for i, before := range []string{"web-3 3", "web-2 2", "web-1 1", ""} {
 		deployment := apitest.Lookup(t, page, "deployments", i)
 		replaced := apitest.Lookup(t, deployment, "replaced_artifact")
-		if apitest.Lookup(t, deployment, "is_rollback") != (i == 0) {
-			t.Errorf("deployment %d is shown as %s", i, apitest.AsJSON(deployment))
-		}
+		apitest.WantMember(t, deployment, "is_rollback", i == 0)
 		if before == "" {
 			if replaced != nil || apitest.Lookup(t, deployment, "diff_url") != nil {
 				t.Errorf("the first deployment replaced %s", apitest.AsJSON(deployment))
@@ -107,9 +103,7 @@ func TestRestartAndRollForwardAreNotRollbacks(t *testing.T) {
 		name := strings.TrimPrefix(apitest.Lookup(t, deployment, "artifact_name").(string), "/opt/")
 		got = append(got, fmt.Sprint(name, "@prod#", apitest.Lookup(t, deployment, "snapshot_index"), " ", apitest.Lookup(t, deployment, "is_rollback")))
 	}
-	if have := strings.Join(got, ", "); have != want {
-		t.Errorf("got %s, want %s", have, want)
-	}
+	apitest.Equal(t, strings.Join(got, ", "), want)
 	v := webclient.SignedIn(s, apitest.ReaderKey)
 	v.WantPage(http.StatusOK, "/"+s.Org, "20 % of the changes rolled back")
 	v.WantPage(http.StatusOK, "/"+s.Org+"/deployments", "1 of 5 (20 %)")
@@ -135,9 +129,7 @@ func TestArtifactsThatWereStoppedTogetherAreRestarted(t *testing.T) {
 			}
 		}
 		// In snapshot 4, the first one seems to replace the other, which began to run later than it.
-		if want := []string{"/opt/" + names[0] + "#8", "/opt/" + names[0] + "#4"}; !slices.Equal(rollbacks, want) {
-			t.Errorf("%v: rollbacks are %v, want %v", names, rollbacks, want)
-		}
+		apitest.EqualList(t, rollbacks, []string{"/opt/" + names[0] + "#8", "/opt/" + names[0] + "#4"}, names)
 	}
 }
 
@@ -149,17 +141,12 @@ func TestDeploymentShowsProvenance(t *testing.T) {
 	apitest.AssertKeys(t, "a deployment", deployment.(map[string]any), "fingerprint", "deployed_at", "artifact_name", "env_name", "snapshot_index",
 		"artifact", "replaced_artifact", "diff_url", "lead_time_seconds", "is_rollback", "_links")
 	artifact := apitest.Lookup(t, deployment, "artifact")
-	for member, want := range map[string]any{
+	apitest.WantMembers(t, artifact, map[string]any{
 		"flow_name": "web-ci", "trail_name": "trail-of-web-1", "template_reference_name": "web", "git_commit": apitest.CommitOf("web-1"),
-	} {
-		if got := apitest.Lookup(t, artifact, member); got != want {
-			t.Errorf("%s is %v, want %v", member, got, want)
-		}
-	}
-	if apitest.Lookup(t, artifact, "repo_info", "name") != "acme/web" || apitest.Lookup(t, artifact, "repo_info", "repo_id") != "1" ||
-		apitest.Lookup(t, artifact, "git_commit_info", "branch") != "main" {
-		t.Errorf("the artifact is %s", apitest.AsJSON(artifact))
-	}
+	})
+	apitest.WantMembers(t, artifact, map[string]any{
+		"repo_info.name": "acme/web", "repo_info.repo_id": "1", "git_commit_info.branch": "main",
+	})
 	committed := apitest.Lookup(t, artifact, "git_commit_info", "timestamp").(float64)
 	deployed := apitest.Lookup(t, deployment, "deployed_at").(float64)
 	if lead := apitest.Lookup(t, deployment, "lead_time_seconds").(float64); lead < 3600 || lead > 3700 || evidence.RoundSeconds(deployed-committed) != lead {
@@ -184,32 +171,23 @@ func TestLastDeploymentIsReadByEnvironmentAndFingerprint(t *testing.T) {
 	s.CreateLogical("all", "prod", "beta")
 	s.CreateLogical("none")
 	path, fingerprint := "/deployments/"+s.Org, evidence.HashAPIKey("web-2")
-	for name, rest := range map[string]string{
+	apitest.Each(s, map[string]string{
 		"physical environment": "/prod/" + fingerprint,
 		"in capitals":          "/prod/" + strings.ToUpper(fingerprint),
 		"logical environment":  "/all/" + fingerprint,
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := s.In(t).Read(path + rest); apitest.Lookup(t, got, "snapshot_index") != 4.0 || apitest.Lookup(t, got, "env_name") != "prod" {
-				t.Errorf("got %s", apitest.AsJSON(got))
-			}
-		})
-	}
-	for name, fingerprint := range map[string]string{
+	}, func(s *apitest.Service, _, rest string) {
+		apitest.WantMembers(s.T, s.Read(path+rest), map[string]any{"snapshot_index": 4.0, "env_name": "prod"})
+	})
+	apitest.Each(s, map[string]string{
 		"of another artifact": evidence.HashAPIKey("web-9"), "prefix of a fingerprint": fingerprint[:40], "one letter": "x", "escaped": "%23",
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			plain, err := url.PathUnescape(fingerprint)
-			s.Must(err)
-			apitest.WantMessage(t, s.Want(http.StatusNotFound, http.MethodGet, path+"/prod/"+fingerprint, nil), "Deployment of '"+plain+"' to environment 'prod' not found")
-		})
-	}
-	for _, environment := range []string{"beta", "none"} {
-		t.Run(environment, func(t *testing.T) {
-			s.In(t).Want(http.StatusNotFound, http.MethodGet, path+"/"+environment+"/"+fingerprint, nil)
-		})
-	}
+	}, func(s *apitest.Service, _, fingerprint string) {
+		plain, err := url.PathUnescape(fingerprint)
+		s.Must(err)
+		apitest.WantMessage(s.T, s.Want(http.StatusNotFound, http.MethodGet, path+"/prod/"+fingerprint, nil), "Deployment of '"+plain+"' to environment 'prod' not found")
+	})
+	apitest.EachOf(s, []string{"beta", "none"}, func(s *apitest.Service, environment string) {
+		s.Want(http.StatusNotFound, http.MethodGet, path+"/"+environment+"/"+fingerprint, nil)
+	})
 	apitest.WantMessage(t, s.Want(http.StatusNotFound, http.MethodGet, path+"/elsewhere/"+fingerprint, nil),
 		"Environment named 'elsewhere' does not exist for organization '"+s.Org+"'")
 }
@@ -280,16 +258,11 @@ func TestDeploymentsArePaged(t *testing.T) {
 	if next := s.FollowLink(first, "_links", "next", "href"); apitest.Lookup(t, next, "deployments", 0, "artifact_name") != "/opt/web-1" || len(apitest.Lookup(t, next, "deployments").([]any)) != 1 {
 		t.Errorf("the next page is %s", apitest.AsJSON(next))
 	}
-	for query, field := range map[string]string{
+	apitest.Each(s, map[string]string{
 		"?page=0": "query.page", "?per_page=-1": "query.per_page", "?per_page=51": "query.per_page", "?page=x": "query.page",
-	} {
-		t.Run(s.CaseName(query), func(t *testing.T) {
-			s := s.In(t)
-			if _, errors := s.Want(http.StatusBadRequest, http.MethodGet, path+query, nil).Problem(t); errors[field] == "" {
-				t.Errorf("%q", errors)
-			}
-		})
-	}
+	}, func(s *apitest.Service, query, field string) {
+		apitest.WantFault(s.T, s.Want(http.StatusBadRequest, http.MethodGet, path+query, nil), field)
+	})
 }
 
 func TestDeploymentsAreFilteredByEnvironmentAndRepository(t *testing.T) {
@@ -302,7 +275,7 @@ func TestDeploymentsAreFilteredByEnvironmentAndRepository(t *testing.T) {
 	s.CreateLogical("all", "prod", "beta", "prod")
 	s.CreateLogical("none")
 	path := "/deployments/" + s.Org
-	for query, want := range map[string]string{
+	apitest.Each(s, map[string]string{
 		"?env_name=prod&per_page=2":             "web-2@prod#4 web-3@prod#3",
 		"?env_name=all&per_page=3":              "web-3@beta#1 db-1@beta#1 web-2@prod#4",
 		"?env_name=none":                        "",
@@ -319,15 +292,10 @@ func TestDeploymentsAreFilteredByEnvironmentAndRepository(t *testing.T) {
 		"?env_name=beta&page=2":                 "",
 		"?env_name=all&per_page=1&page=3":       "web-2@prod#4",
 		"?repo_name=acme/web&page=4&per_page=1": "web-2@prod#2",
-	} {
-		t.Run(s.CaseName(query), func(t *testing.T) {
-			s := s.In(t)
-			got := strings.Fields(listDeployments(s, path+query))
-			if want := strings.Fields(want); !slices.Equal(sorted(got), sorted(want)) {
-				t.Errorf("got %q, want %q", got, want)
-			}
-		})
-	}
+	}, func(s *apitest.Service, query, want string) {
+		got := strings.Fields(listDeployments(s, path+query))
+		apitest.EqualList(s.T, sorted(got), sorted(strings.Fields(want)))
+	})
 	apitest.WantMessage(t, s.Want(http.StatusNotFound, http.MethodGet, path+"?repo_name=acme/x", nil), "Repo 'acme/x' not found")
 	apitest.WantMessage(t, s.Want(http.StatusNotFound, http.MethodGet, path+"?env_name=x", nil), "Environment named 'x' does not exist for organization '"+s.Org+"'")
 	apitest.WantMessage(t, s.Want(http.StatusNotFound, http.MethodGet, path+"?env_name=", nil), "Environment named '' does not exist for organization '"+s.Org+"'")
@@ -367,17 +335,12 @@ func TestDeploymentsOfARepositoryAreFilteredByEnvironments(t *testing.T) {
 		t.Run(s.CaseName(query), func(t *testing.T) { wantDeployments(s.In(t), path+query, want) })
 	}
 	wantTotals(s, path+"?env=prod", 1, 15, 1, 4)
-	for _, operation := range []string{"deployments", "deployment-statistics"} {
-		t.Run(operation, func(t *testing.T) {
-			s := s.In(t)
-			base := "/repos/" + s.Org + "/" + repoID(s, s.Org, "1") + "/" + operation
-			apitest.WantMessage(t, s.Want(http.StatusNotFound, http.MethodGet, base+"?env=beta&env=x", nil), "Environment named 'x' does not exist for organization '"+s.Org+"'")
-			apitest.WantMessage(t, s.Want(http.StatusNotFound, http.MethodGet, "/repos/"+s.Org+"/00000000-0000-0000-0000-00000000/"+operation, nil), "Repo '00000000-0000-0000-0000-00000000' not found")
-			if _, errors := s.Want(http.StatusBadRequest, http.MethodGet, base+"?end_ts=x", nil).Problem(t); errors["query.end_ts"] == "" {
-				t.Errorf("%q", errors)
-			}
-		})
-	}
+	apitest.EachOf(s, []string{"deployments", "deployment-statistics"}, func(s *apitest.Service, operation string) {
+		base := "/repos/" + s.Org + "/" + repoID(s, s.Org, "1") + "/" + operation
+		apitest.WantMessage(s.T, s.Want(http.StatusNotFound, http.MethodGet, base+"?env=beta&env=x", nil), "Environment named 'x' does not exist for organization '"+s.Org+"'")
+		apitest.WantMessage(s.T, s.Want(http.StatusNotFound, http.MethodGet, "/repos/"+s.Org+"/00000000-0000-0000-0000-00000000/"+operation, nil), "Repo '00000000-0000-0000-0000-00000000' not found")
+		apitest.WantFault(s.T, s.Want(http.StatusBadRequest, http.MethodGet, base+"?end_ts=x", nil), "query.end_ts")
+	})
 }
 
 func TestArtifactWithoutProvenanceIsDeployed(t *testing.T) {
@@ -387,9 +350,7 @@ func TestArtifactWithoutProvenanceIsDeployed(t *testing.T) {
 	s.ReportServer("prod", "intruder")
 	deployment := s.Read("/deployments/" + s.Org + "/prod/" + evidence.HashAPIKey("intruder"))
 	for _, member := range []string{"artifact", "replaced_artifact", "diff_url", "lead_time_seconds"} {
-		if value := apitest.Lookup(t, deployment, member); value != nil {
-			t.Errorf("%s of an unknown artifact is %v", member, value)
-		}
+		apitest.Equal(t, apitest.Lookup(t, deployment, member), nil, member)
 	}
 	// When a flow reports the artifact later, the deployment keeps the time at which the artifact started and its name then.
 	renamed := fmt.Sprintf(`{"artifacts":[{"digests":{"renamed":%q},"creationTimestamp":1}]}`, evidence.HashAPIKey("intruder"))
@@ -447,28 +408,18 @@ func TestDeploymentsOfAnEnvironmentHaveTimesInISO8601(t *testing.T) {
 		t.Run(name, func(t *testing.T) { wantDeployments(s.In(t), path+c.query, c.want) })
 	}
 	page := s.Read(path + "?page_size=1")
-	if apitest.Lookup(t, page, "page_size") != 1.0 || apitest.Lookup(t, page, "total_pages") != 2.0 || apitest.Lookup(t, page, "total_count") != 2.0 || apitest.Lookup(t, page, "page") != 1.0 {
-		t.Errorf("page %s", apitest.AsJSON(page))
-	}
+	apitest.WantMembers(t, page, map[string]any{"page_size": 1.0, "total_pages": 2.0, "total_count": 2.0, "page": 1.0})
 	next := s.FollowLink(page, "_links", "next", "href")
-	if apitest.Lookup(t, next, "page_size") != 1.0 || apitest.Lookup(t, next, "deployments", 0, "artifact_name") != "/opt/mid" {
-		t.Errorf("the next page is %s", apitest.AsJSON(next))
-	}
+	apitest.WantMembers(t, next, map[string]any{"page_size": 1.0, "deployments.0.artifact_name": "/opt/mid"})
 	if first := apitest.Lookup(t, s.Read(path), "_links", "first", "href").(string); !strings.HasSuffix(first, "?page=1&page_size=50") {
 		t.Errorf("the first page is at %s", first)
 	}
-	for query, field := range map[string]string{
+	apitest.Each(s, map[string]string{
 		"?from=yesterday": "query.from", "?to=2026-13-01": "query.to", "?to=1700000000": "query.to", "?page=0": "query.page",
 		"?page_size=0": "query.page_size", "?page_size=101": "query.page_size",
-	} {
-		t.Run(s.CaseName(query), func(t *testing.T) {
-			s := s.In(t)
-			message, errors := s.Want(http.StatusBadRequest, http.MethodGet, path+query, nil).Problem(t)
-			if message != "Input payload validation failed" || errors[field] == "" {
-				t.Errorf("%q %q", message, errors)
-			}
-		})
-	}
+	}, func(s *apitest.Service, query, field string) {
+		apitest.WantFault(s.T, s.Want(http.StatusBadRequest, http.MethodGet, path+query, nil), field)
+	})
 	if _, errors := s.Want(http.StatusBadRequest, http.MethodGet, path+"?from=x&to=y", nil).Problem(t); len(errors) != 2 {
 		t.Errorf("both bounds are bad: %q", errors)
 	}
@@ -493,7 +444,7 @@ func TestDeploymentFrequencyListsTheTimesOfDeployments(t *testing.T) {
 	s.ReportServer("prod", "web-1", "db-1", "intruder")
 	s.CreateLogical("all", "prod", "prod")
 	s.CreateLogical("none")
-	for query, want := range map[string]int{
+	apitest.Each(s, map[string]int{
 		"/prod/deployment_frequency":                               4,
 		"/all/deployment_frequency":                                4,
 		"/none/deployment_frequency":                               0,
@@ -501,29 +452,23 @@ func TestDeploymentFrequencyListsTheTimesOfDeployments(t *testing.T) {
 		"/all/deployment_frequency?flow_id=" + s.FlowID("web-ci"):  2,
 		"/none/deployment_frequency?flow_id=" + s.FlowID("web-ci"): 0,
 		"/prod/deployment_frequency?flow_id=" + s.FlowID("db-ci"):  1,
-	} {
-		t.Run(s.CaseName(query), func(t *testing.T) {
-			s := s.In(t)
-			got := s.Read(s.EnvironmentsPath() + query)
-			series := apitest.Lookup(t, got, "deployed_at").([]any)
-			if apitest.Lookup(t, got, "count") != float64(want) || len(series) != want {
-				t.Errorf("got %s, want %d", apitest.AsJSON(got), want)
+	}, func(s *apitest.Service, query string, want int) {
+		got := s.Read(s.EnvironmentsPath() + query)
+		series := apitest.Lookup(s.T, got, "deployed_at").([]any)
+		apitest.WantMember(s.T, got, "count", float64(want))
+		apitest.Equal(s.T, len(series), want)
+		from, to := apitest.Lookup(s.T, got, "start_ts").(float64), apitest.Lookup(s.T, got, "end_ts").(float64)
+		apitest.Equal(s.T, to-from, 28*24*3600, from, to)
+		for i, moment := range series {
+			if moment.(float64) < from || moment.(float64) > to || (i > 0 && moment.(float64) < series[i-1].(float64)) {
+				s.T.Errorf("moments %v between %f and %f", series, from, to)
 			}
-			from, to := apitest.Lookup(t, got, "start_ts").(float64), apitest.Lookup(t, got, "end_ts").(float64)
-			if to-from != 28*24*3600 {
-				t.Errorf("from %f to %f", from, to)
-			}
-			for i, moment := range series {
-				if moment.(float64) < from || moment.(float64) > to || (i > 0 && moment.(float64) < series[i-1].(float64)) {
-					t.Errorf("moments %v between %f and %f", series, from, to)
-				}
-			}
-			_, id, _ := strings.Cut(query, "flow_id=")
-			if name, _, _ := strings.Cut(query[1:], "/"); apitest.Lookup(t, got, "environment_name") != name || (apitest.Lookup(t, got, "flow_id") == nil) != (id == "") || (id != "" && apitest.Lookup(t, got, "flow_id") != id) {
-				t.Errorf("got %s", apitest.AsJSON(got))
-			}
-		})
-	}
+		}
+		_, id, _ := strings.Cut(query, "flow_id=")
+		if name, _, _ := strings.Cut(query[1:], "/"); apitest.Lookup(s.T, got, "environment_name") != name || (apitest.Lookup(s.T, got, "flow_id") == nil) != (id == "") || (id != "" && apitest.Lookup(s.T, got, "flow_id") != id) {
+			s.T.Errorf("got %s", apitest.AsJSON(got))
+		}
+	})
 	for name, id := range map[string]string{"name of a flow": "web-ci", "unknown flow": "00000000-0000-0000-0000-00000000", "empty flow": ""} {
 		t.Run(name, func(t *testing.T) {
 			s := s.In(t)
@@ -547,7 +492,7 @@ func TestStatisticsOfARepositoryAreGroupedByEnvironment(t *testing.T) {
 	s.ReportServer("beta", "web-9")
 	s.CreateLogical("all", "prod", "beta", "idle")
 	path := "/repos/" + s.Org + "/" + repoID(s, s.Org, "1") + "/deployment-statistics"
-	for query, want := range map[string]string{
+	apitest.Each(s, map[string]string{
 		"":                   "beta 2 prod 4",
 		"?env=beta":          "beta 2",
 		"?env=idle":          "",
@@ -555,26 +500,19 @@ func TestStatisticsOfARepositoryAreGroupedByEnvironment(t *testing.T) {
 		"?env=prod&env=idle": "prod 4",
 		"?env=":              "beta 2 prod 4",
 		"?start_ts=1e10":     "",
-	} {
-		t.Run(s.CaseName(query), func(t *testing.T) {
-			s := s.In(t)
-			got := s.Read(path + query)
-			words := []string{}
-			for _, series := range apitest.Lookup(t, got, "environments").([]any) {
-				words = append(words, fmt.Sprint(apitest.Lookup(t, series, "environment_name"), " ", len(apitest.Lookup(t, series, "deployed_at").([]any))))
-				if apitest.Lookup(t, series, "environment_id") != s.EnvironmentID(apitest.Lookup(t, series, "environment_name").(string)) {
-					t.Errorf("%s", apitest.AsJSON(series))
-				}
+	}, func(s *apitest.Service, query, want string) {
+		got := s.Read(path + query)
+		words := []string{}
+		for _, series := range apitest.Lookup(s.T, got, "environments").([]any) {
+			words = append(words, fmt.Sprint(apitest.Lookup(s.T, series, "environment_name"), " ", len(apitest.Lookup(s.T, series, "deployed_at").([]any))))
+			if apitest.Lookup(s.T, series, "environment_id") != s.EnvironmentID(apitest.Lookup(s.T, series, "environment_name").(string)) {
+				s.T.Errorf("%s", apitest.AsJSON(series))
 			}
-			if line := strings.Join(words, " "); line != want {
-				t.Errorf("got %q, want %q", line, want)
-			}
-		})
-	}
+		}
+		apitest.Equal(s.T, strings.Join(words, " "), want)
+	})
 	got := s.Read(path + "?end_ts=5e9&start_ts=1e9")
-	if apitest.Lookup(t, got, "start_ts") != 1e9 || apitest.Lookup(t, got, "end_ts") != 5e9 {
-		t.Errorf("window %s", apitest.AsJSON(got))
-	}
+	apitest.WantMembers(t, got, map[string]any{"start_ts": 1e9, "end_ts": 5e9})
 	beta, prod := apitest.Lookup(t, got, "environments", 0), apitest.Lookup(t, got, "environments", 1)
 	if leads := apitest.Lookup(t, beta, "lead_time_seconds").([]any); len(leads) != 2 || leads[0].(float64) < 3600 || leads[1] != nil {
 		t.Errorf("lead times %v", leads)
@@ -586,9 +524,7 @@ func TestStatisticsOfARepositoryAreGroupedByEnvironment(t *testing.T) {
 		t.Fatalf("%d deployments, %d moments", len(listed), len(moments))
 	}
 	for i, deployment := range listed {
-		if apitest.Lookup(t, deployment, "deployed_at") != moments[i] || apitest.Lookup(t, deployment, "lead_time_seconds") != leads[i] {
-			t.Errorf("moment %d: %v after %v, listed %s", i, moments[i], leads[i], apitest.AsJSON(deployment))
-		}
+		apitest.WantMembers(t, deployment, map[string]any{"deployed_at": moments[i], "lead_time_seconds": leads[i]})
 	}
 }
 
@@ -599,9 +535,7 @@ func TestDeploymentsOfArchivedEnvironmentsStayListed(t *testing.T) {
 	s.RenameEnvironment("prod", "live")
 	wantDeployments(s, "/deployments/"+s.Org+"?per_page=1", "web-2@live#4")
 	wantDeployments(s, "/deployments/"+s.Org+"?per_page=1&env_name=prod", "web-2@live#4")
-	if got := s.Read(s.EnvironmentsPath() + "/prod/deployment_frequency"); apitest.Lookup(t, got, "environment_name") != "live" {
-		t.Errorf("got %s", apitest.AsJSON(got))
-	}
+	apitest.WantMember(t, s.Read(s.EnvironmentsPath()+"/prod/deployment_frequency"), "environment_name", "live")
 	s.ArchiveEnvironment("live")
 	wantDeployments(s, "/deployments/"+s.Org+"?per_page=1", "web-2@live#4")
 	if links := apitest.Lookup(t, s.Read("/deployments/"+s.Org), "deployments", 0, "_links").(map[string]any); len(links) != 0 {
@@ -609,16 +543,13 @@ func TestDeploymentsOfArchivedEnvironmentsStayListed(t *testing.T) {
 	}
 	archived := "Environment named 'live' has been archived for organization '" + s.Org + "'"
 	repo := "/repos/" + s.Org + "/" + repoID(s, s.Org, "1")
-	for _, path := range []string{
+	apitest.EachOf(s, []string{
 		"/deployments/" + s.Org + "?env_name=live", "/deployments/" + s.Org + "/live/" + evidence.HashAPIKey("web-2"),
 		s.EnvironmentsPath() + "/live/deployments", s.EnvironmentsPath() + "/live/deployment_frequency",
 		repo + "/deployments?env=live", repo + "/deployment-statistics?env=live",
-	} {
-		t.Run(s.CaseName(path), func(t *testing.T) {
-			s := s.In(t)
-			apitest.WantMessage(t, s.Want(http.StatusNotFound, http.MethodGet, path, nil), archived)
-		})
-	}
+	}, func(s *apitest.Service, path string) {
+		apitest.WantMessage(s.T, s.Want(http.StatusNotFound, http.MethodGet, path, nil), archived)
+	})
 	if got := apitest.Lookup(t, s.Read(repo+"/deployment-statistics"), "environments", 0, "environment_name"); got != "live" {
 		t.Errorf("statistics of %v", got)
 	}

@@ -16,9 +16,7 @@ func TestIncidentsMakeDeploymentsFailedChanges(t *testing.T) {
 	from, to := s.RunQuarter()
 	s.CreateAudit(`"prod","canary"`, from, to)
 	schema, err := os.ReadFile("../../docs/incident.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s.Must(err)
 	s.CreateAttestationType(`{"name":"incident"}`, apitest.SchemaFile(string(schema)))
 	incident := func(status int, trail, name, data string) {
 		s.PostAttestation(status, trail, "custom", fmt.Sprintf(`{"attestation_name":%q,"type_name":"incident","artifact_fingerprint":%q,"attestation_data":{%s}}`, name, apitest.DigestOf(trail), data))
@@ -67,7 +65,5 @@ func TestIncidentsMakeDeploymentsFailedChanges(t *testing.T) {
 	if got, want := found(), "alone in prod: 2, 10800 s\nemergency in prod: 1, 0 s\nmachine in preview: 1, 3600 s\n"; got != want {
 		t.Errorf("once the environment is renamed, the incidents are\n%swant\n%s", got, want)
 	}
-	if totals := s.Totals(); totals.By["incident"] != 3 {
-		t.Errorf("once the environment is renamed, the totals are %+v", totals)
-	}
+	apitest.Equal(t, s.Totals().By["incident"], 3, "once the environment is renamed, the totals")
 }

@@ -37,9 +37,7 @@ func listLiveArtifacts(s *apitest.Service, path string) string {
 
 func wantLiveArtifacts(s *apitest.Service, path, want string) {
 	s.T.Helper()
-	if got := listLiveArtifacts(s, path); got != want {
-		s.T.Errorf("%s: got %q, want %q", path, got, want)
-	}
+	apitest.Equal(s.T, listLiveArtifacts(s, path), want, path)
 }
 
 func TestLiveArtifactsAreTheRunningOnesOfARepository(t *testing.T) {
@@ -71,9 +69,7 @@ func TestLiveArtifactsAreTheRunningOnesOfARepository(t *testing.T) {
 	if again := s.FollowLink(got, "_links", "self", "href"); !reflect.DeepEqual(again, got) {
 		t.Errorf("its own link leads to %s", apitest.AsJSON(again))
 	}
-	if snapshot := s.FollowLink(entry, "_links", "snapshot", "href"); apitest.Lookup(t, snapshot, "index") != 2.0 {
-		t.Errorf("its snapshot is %s", apitest.AsJSON(snapshot))
-	}
+	apitest.WantMember(t, s.FollowLink(entry, "_links", "snapshot", "href"), "index", 2.0)
 	// The snapshot is the latest one, also if another artifact changed in it.
 	s.ReportServer("beta", "web-1", "web-3")
 	wantLiveArtifacts(s, "acme%2Fweb", "web-3@beta#3 web-1@beta#3 web-2@prod#4")
@@ -111,9 +107,7 @@ func TestAnArtifactThatStartsOftenHidesNoOther(t *testing.T) {
 	for _, artifact := range found.([]any) {
 		running[apitest.Lookup(t, artifact, "template_reference_name").(string)] = fmt.Sprint(apitest.Lookup(t, artifact, "running_in"))
 	}
-	if running["web"] != "[prod]" {
-		t.Errorf("the search finds %v", running)
-	}
+	apitest.Equal(t, running["web"], "[prod]", running)
 }
 
 func TestArtifactOfTwoRepositoriesHasTheProvenanceOfEach(t *testing.T) {
@@ -186,12 +180,8 @@ func TestNothingIsLiveInArchivedEnvironmentsOrOtherOrganizations(t *testing.T) {
 	s.Want(http.StatusNotFound, http.MethodGet, "/repos/"+s.Public+"/live-artifacts/acme/web", nil)
 	s.Want(http.StatusNotFound, http.MethodGet, "/repos/"+s.Public+"/live-artifacts/x?id="+repoID(s, s.Org, "1"), nil)
 	path := "/api/v2/repos/" + s.Org + "/live-artifacts/acme/web"
-	if got := s.Do(http.MethodGet, path, apitest.ReaderKey, nil); got.Status != http.StatusOK {
-		t.Errorf("as a reader: %d", got.Status)
-	}
-	if got := s.Do(http.MethodGet, path, apitest.StrangerKey, nil); got.Status != http.StatusForbidden {
-		t.Errorf("as a stranger: %d", got.Status)
-	}
+	apitest.Equal(t, s.Do(http.MethodGet, path, apitest.ReaderKey, nil).Status, http.StatusOK, "as a reader")
+	apitest.Equal(t, s.Do(http.MethodGet, path, apitest.StrangerKey, nil).Status, http.StatusForbidden, "as a stranger")
 }
 
 func TestLiveArtifactShowsItsLatestVerdictInItsEnvironment(t *testing.T) {
