@@ -284,12 +284,9 @@ func TestAuthorizationHidesOtherOrganizations(t *testing.T) {
 				address, _, _ := strings.Cut(path, "?")
 				bodies[name] = fmt.Sprint(got.Status, " ", strings.ReplaceAll(string(got.Body), address, "<address>"))
 			}
-			if distinct := slices.Compact(slices.Sorted(maps.Values(bodies))); !slices.Equal(distinct, []string{`403 {"message":"Access denied to <address>"}`}) {
-				t.Errorf("%s as %s is answered %q", id, caller, bodies)
-			}
-			if distinct := slices.Compact(slices.Sorted(maps.Values(commands))); len(distinct) != 1 {
-				t.Errorf("%s as %s takes these commands: %v", id, caller, commands)
-			}
+			apitest.EqualList(t, slices.Compact(slices.Sorted(maps.Values(bodies))),
+				[]string{`403 {"message":"Access denied to <address>"}`}, id, caller, bodies)
+			apitest.Equal(t, len(slices.Compact(slices.Sorted(maps.Values(commands)))), 1, id, caller, commands)
 		}
 	}
 }

@@ -106,9 +106,8 @@ func testPageEnds(s *apitest.Service, times int) {
 			}
 			number--
 		}
-		if read.Pagination.Total != times || read.Pagination.Page != len(sizes) {
-			t.Errorf("page %d has the pagination %+v", len(sizes), read.Pagination)
-		}
+		apitest.Equal(t, read.Pagination.Total, times)
+		apitest.Equal(t, read.Pagination.Page, len(sizes))
 		next = strings.TrimPrefix(read.Links["next"].Href, s.URL)
 	}
 	if number != -1 || len(sizes) != 2 || sizes[0] < 32 || sizes[0] > 38 {
@@ -157,12 +156,13 @@ func TestListsOfManyBatchesAreComplete(t *testing.T) {
 	}
 	data := func(value any) []any { return apitest.Lookup(t, value, "data").([]any) }
 	array := func(value any) []any { return value.([]any) }
-	for name, row := range map[string]struct {
+	type testCase struct {
 		whole string
 		list  func(any) []any
 		pages []any
 		count int
-	}{
+	}
+	apitest.Each(s, map[string]testCase{
 		"trails of the organization":       {"/trails/" + s.Org + "?per_page=100", data, readPages(s, "/trails/"+s.Org, "data", 7), 30},
 		"trails of a flow":                 {"/trails/" + s.Org + "/flow", array, readPages(s, "/trails/"+s.Org+"/flow", "data", 7), 30},
 		"artifacts":                        {"/artifacts/" + s.Org + "?per_page=1000", array, readPages(s, "/artifacts/"+s.Org, "", 7), 30},
@@ -171,15 +171,12 @@ func TestListsOfManyBatchesAreComplete(t *testing.T) {
 		"attestations of the organization": {"/attestations/" + s.Org + "?per_page=100", data, readPages(s, "/attestations/"+s.Org+"/flow", "data", 7), 30},
 		"attestations of a name":           {"/attestations/" + s.Org + "/flow/trail/t00/scan", array, readPages(s, "/attestations/"+s.Org+"/flow", "data", 7), 30},
 		"flows":                            {"/flows/" + s.Org, array, readPages(s, "/flows/"+s.Org, "data", 7), 11},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			whole := row.list(s.Read(row.whole))
-			if len(whole) != row.count || !reflect.DeepEqual(whole, row.pages) {
-				t.Errorf("%d, in pages %d, want %d", len(whole), len(row.pages), row.count)
-			}
-		})
-	}
+	}, func(s *apitest.Service, _ string, row testCase) {
+		whole := row.list(s.Read(row.whole))
+		if len(whole) != row.count || !reflect.DeepEqual(whole, row.pages) {
+			s.T.Errorf("%d, in pages %d, want %d", len(whole), len(row.pages), row.count)
+		}
+	})
 	byCommit := s.Read("/attestations/" + s.Org + "/list_attestations_for_criteria?commit_list=" + fmt.Sprintf("%040d&commit_list=%040d&commit_list=%040d", 0, 2, 7)).(map[string]any)
 	all := readPages(s, "/attestations/"+s.Org+"/flow", "data", 100)
 	for i := range 3 {
@@ -206,9 +203,7 @@ func TestListsOfManyBatchesAreComplete(t *testing.T) {
 			t.Errorf("allowance %d is of %v, want %s", i, apitest.Lookup(t, one, "environment_name"), want)
 		}
 	}
-	if len(allowed) != 30 {
-		t.Errorf("%d allowances", len(allowed))
-	}
+	apitest.Equal(t, len(allowed), 30, "allowances")
 }
 
 func TestListsLeaveOutLongTemplatesAndSchemas(t *testing.T) {
@@ -224,9 +219,7 @@ func TestListsLeaveOutLongTemplatesAndSchemas(t *testing.T) {
 	if list := s.Read("/flows/" + s.Org).([]any); apitest.Lookup(t, list[0], "template") != nil {
 		t.Error("a template that is left out is not null")
 	}
-	if flow := s.GetFlow("long"); flow.Template != comment(70_000) {
-		t.Error("a flow by itself lacks its template")
-	}
+	apitest.Equal(t, s.GetFlow("long").Template, comment(70_000), "a flow by itself lacks its template")
 	schema := func(size int) string { return `{"type":"object","description":"` + strings.Repeat("x", size) + `"}` }
 	s.CreateAttestationType(`{"name":"scan"}`, apitest.SchemaFile(schema(100)))
 	s.CreateAttestationType(`{"name":"scan"}`, apitest.SchemaFile(schema(100_000)))
@@ -328,14 +321,9 @@ func TestConcurrentLargeReportsAreAllAnsweredWithinTheBudget(t *testing.T) {
 		}
 		measured <- most
 	}()
-	for _, path := range []string{"/ready", "/api/v2/environments/" + s.Org + "/prod"} {
-		t.Run(s.CaseName(path), func(t *testing.T) {
-			s := s.In(t)
-			if got := s.Do(http.MethodGet, path, apitest.ReaderKey, nil); got.Status != http.StatusOK {
-				t.Errorf("meanwhile, %s answers %d", path, got.Status)
-			}
-		})
-	}
+	apitest.EachOf(s, []string{"/ready", "/api/v2/environments/" + s.Org + "/prod"}, func(s *apitest.Service, path string) {
+		apitest.Equal(s.T, s.Do(http.MethodGet, path, apitest.ReaderKey, nil).Status, http.StatusOK, path)
+	})
 	senders.Wait()
 	close(answered)
 	most := <-measured
@@ -426,19 +414,14 @@ func TestServiceAnswersWhileSlowRequestsUseTheBudget(t *testing.T) {
 		"document of the API": {s.Do(http.MethodGet, "/api/v2/openapi.json", "", nil), http.StatusOK},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if row.got.Status != row.status {
-				t.Errorf("%d %.200s, want %d", row.got.Status, row.got.Body, row.status)
-			}
-			if after := row.got.Header.Get("Retry-After"); (after != "") != (row.status == http.StatusServiceUnavailable) {
-				t.Errorf("Retry-After is %q", after)
-			}
+			apitest.Equal(t, row.got.Status, row.status, row.got.Body)
+			apitest.Equal(t, (row.got.Header.Get("Retry-After") != ""),
+				(row.status == http.StatusServiceUnavailable), "Retry-After")
 		})
 	}
 	for _, conn := range slow {
 		s.Must(conn.Close())
 	}
 	apitest.Eventually(t, "the memory is released", func() bool { return s.Metric("attestry_memory_reserved_bytes") == 0 })
-	if got := attest(1_200_000); got.Status != http.StatusCreated {
-		t.Errorf("a large file after the memory is released: %d %s", got.Status, got.Body)
-	}
+	apitest.WantAnswer(t, attest(1_200_000), http.StatusCreated)
 }

@@ -72,9 +72,7 @@ func TestTextsOfToolsAreKeptUnchanged(t *testing.T) {
 		"description": "first\tline\nsecond\r\nthird",
 		"user_data":   map[string]any{"log": "\x1b[31mred"},
 	} {
-		if got := apitest.AsJSON(apitest.Lookup(t, stored, at)); got != apitest.AsJSON(want) {
-			t.Errorf("%s is %s", at, got)
-		}
+		apitest.Equal(t, apitest.AsJSON(apitest.Lookup(t, stored, at)), apitest.AsJSON(want), at)
 	}
 	if got := apitest.Lookup(t, stored, "git_commit_info", "message"); got != "beep \a" {
 		t.Errorf("the message is %q", got)
@@ -122,9 +120,7 @@ func TestTextsOfPeopleAreKnown(t *testing.T) {
 				continue
 			}
 			checked++
-			if property.Format != "plain-text" {
-				t.Errorf("%s.%s may have control characters", component, name)
-			}
+			apitest.Equal(t, property.Format, "plain-text", component, name)
 		}
 	}
 	if checked < 15 {

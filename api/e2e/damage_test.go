@@ -81,9 +81,7 @@ func TestDamagedEvidenceIsNeverSent(t *testing.T) {
 						t.Errorf("range %q is answered %d %s", span, got.Status, got.Body)
 					}
 				}
-				if got := requestRange(s, http.MethodHead, address, ""); got.Status != http.StatusBadGateway {
-					t.Errorf("HEAD is answered %d", got.Status)
-				}
+				apitest.Equal(t, requestRange(s, http.MethodHead, address, "").Status, http.StatusBadGateway, "HEAD is answered")
 				if reads += 4; damagedReads(s, "object store") != reads {
 					t.Errorf("%v damaged reads are counted, want %v", damagedReads(s, "object store"), reads)
 				}
@@ -103,9 +101,7 @@ func TestLostEmptyEvidenceIsNotSent(t *testing.T) {
 	s := apitest.Share(t)
 	s.PostAttestation(http.StatusCreated, "t", "generic", apitest.GenericData, apitest.Attachment("empty.txt", ""))
 	s.Must(os.Remove(objectFile(s, apitest.DigestOf(""))))
-	if got := requestRange(s, http.MethodGet, s.EvidencePath("t", "check"), ""); got.Status != http.StatusBadGateway {
-		t.Errorf("answered %d %s", got.Status, got.Body)
-	}
+	apitest.WantAnswer(t, requestRange(s, http.MethodGet, s.EvidencePath("t", "check"), ""), http.StatusBadGateway)
 }
 
 // objectFile returns the path of the file in which the embedded engine stores an object.
@@ -155,9 +151,7 @@ func TestAlteredSnapshotIsNotShown(t *testing.T) {
 	if message, _ := got.Problem(t); !strings.HasPrefix(message, "The stored document ") || !strings.HasSuffix(message, " of chunks is damaged") {
 		t.Errorf("answered %s", got.Body)
 	}
-	if damagedReads(s, "database") != 1 {
-		t.Error("the damaged read is not counted")
-	}
+	apitest.Equal(t, damagedReads(s, "database"), 1, "the damaged read is not counted")
 }
 
 // runOn starts a service on the embedded engines in a directory, calls f, and stops it.

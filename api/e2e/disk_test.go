@@ -68,9 +68,7 @@ func TestFullDiskRefusesWritesAndServiceRecoversByItself(t *testing.T) {
 	s.Clock.Advance(6 * time.Second)
 	ready := s.Do(http.MethodGet, "/ready", "", nil)
 	apitest.WantMessage(t, ready, "Not ready: "+databaseFull+" "+objectsFull)
-	if ready.Status != http.StatusServiceUnavailable {
-		t.Errorf("/ready is answered %d", ready.Status)
-	}
+	apitest.Equal(t, ready.Status, http.StatusServiceUnavailable, "/ready is answered")
 	reasons := readinessReasons(s)
 	if len(reasons) != 2 || !strings.Contains(reasons["database"], s.Process.Settings.Stores.Database.Path) ||
 		!strings.Contains(reasons["object store"], s.Process.Settings.Stores.Objects.Path) {
@@ -85,18 +83,12 @@ func TestFullDiskRefusesWritesAndServiceRecoversByItself(t *testing.T) {
 
 	disk.Empty()
 	s.Clock.Advance(6 * time.Second)
-	if got := s.Do(http.MethodGet, "/ready", "", nil); got.Status != http.StatusOK {
-		t.Errorf("/ready afterwards: %d %s", got.Status, got.Body)
-	}
-	if got := attest(501); got.Status != http.StatusCreated {
-		t.Errorf("a write afterwards: %d %s", got.Status, got.Body)
-	}
+	apitest.WantAnswer(t, s.Do(http.MethodGet, "/ready", "", nil), http.StatusOK)
+	apitest.WantAnswer(t, attest(501), http.StatusCreated)
 	s.PostAttestation(http.StatusCreated, "t", "generic", apitest.GenericData, apitest.Attachment("a", strings.Repeat("x", 1<<20)))
 	s.ReportServer("host", "a")
 	for _, want := range []string{"a store refuses writes", "a store takes writes again"} {
-		if strings.Count(s.Log.String(), want) != 2 {
-			t.Errorf("%q is not logged once for each store", want)
-		}
+		apitest.Equal(t, strings.Count(s.Log.String(), want), 2, want)
 	}
 }
 
@@ -116,8 +108,6 @@ func TestServiceDoesNotStartOnAReadOnlyDiskAndSaysWhatToDo(t *testing.T) {
 		t.Fatal(running.Close())
 	}
 	for _, want := range []string{filepath.Join(disk.Path, "documents"), "must be able to write"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%q is not in %q", want, err)
-		}
+		apitest.Contains(t, err.Error(), want)
 	}
 }

@@ -167,9 +167,7 @@ func TestExamplesAreWhatTheServiceAnswers(t *testing.T) {
 	for _, operation := range exampleOrder {
 		t.Run(operation, func(t *testing.T) {
 			want, got := compactJSON(t, written[operation].Answer), compactJSON(t, p.answers[operation])
-			if want != got {
-				t.Errorf("it answers\n%s\nthe example is\n%s", got, want)
-			}
+			apitest.Equal(t, want, got)
 		})
 	}
 }

@@ -24,19 +24,13 @@ func TestServiceAnswersHTTPSWithItsCertificate(t *testing.T) {
 	defer client.CloseIdleConnections()
 	send := func(method, path string, body []byte) (int, string) {
 		request, err := http.NewRequestWithContext(t.Context(), method, s.URL+path, bytes.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s.Must(err)
 		request.Header.Set("Authorization", "Bearer "+apitest.AdminKey)
 		response, err := client.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s.Must(err)
 		defer response.Body.Close()
 		content, err := io.ReadAll(response.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s.Must(err)
 		return response.StatusCode, string(content)
 	}
 	if status, body := send(http.MethodPut, "/api/v2/environments/"+s.Org, []byte(`{"name":"prod","type":"K8S","description":"`+strings.Repeat("x", 500_000)+`"}`)); status != http.StatusCreated {
@@ -69,9 +63,7 @@ func TestClientCertificatesAuthenticateServiceAccounts(t *testing.T) {
 		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted, Certificates: shown}}}
 		defer client.CloseIdleConnections()
 		request, err := http.NewRequestWithContext(t.Context(), method, s.URL+"/api/v2/"+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s.Must(err)
 		for name, value := range headers {
 			request.Header.Set(name, value)
 		}
@@ -81,9 +73,7 @@ func TestClientCertificatesAuthenticateServiceAccounts(t *testing.T) {
 		}
 		defer response.Body.Close()
 		content, err := io.ReadAll(response.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s.Must(err)
 		return response.StatusCode, string(content)
 	}
 	admin := map[string]string{"Authorization": "Bearer " + apitest.AdminKey}

@@ -62,9 +62,7 @@ func TestKeysAreLimited(t *testing.T) {
 	}
 	refusal, _ = exhaust(s, s.Public, apitest.MemberKey, "4")
 	wantRefused(t, refusal, apitest.RateExceeded, 15)
-	if got := s.Limited(s.Org, apitest.ReaderKey); got.Status != http.StatusOK {
-		t.Errorf("another key: %d %s", got.Status, got.Body)
-	}
+	apitest.WantAnswer(t, s.Limited(s.Org, apitest.ReaderKey), http.StatusOK)
 	if names := buckets(s); len(names) == 0 || strings.Contains(fmt.Sprint(names), "key-of-the") {
 		t.Errorf("the buckets are %q", names)
 	}
@@ -88,9 +86,7 @@ func TestOrganizationsAreLimited(t *testing.T) {
 	}
 	refusal, _ = exhaust(s, s.Org, apitest.AdminKey, "3")
 	wantRefused(t, refusal, apitest.RateExceeded, 20)
-	if got := s.Limited(s.Public, apitest.AdminKey); got.Status != http.StatusOK {
-		t.Errorf("another organization: %d %s", got.Status, got.Body)
-	}
+	apitest.WantAnswer(t, s.Limited(s.Public, apitest.AdminKey), http.StatusOK)
 	if got := s.Do(http.MethodGet, "/api/v2/attestations/system-attestation-types", apitest.MemberKey, nil); got.Status != http.StatusOK || got.Header.Get("RateLimit-Limit") != "" {
 		t.Errorf("without an organization: %d %v", got.Status, got.Header)
 	}
@@ -127,10 +123,11 @@ func TestWrongKeysBeyondTheLimitOfTheirAddressAreRefused(t *testing.T) {
 			t.Fatalf("wrong key %d: %d %s", i, got.Status, got.Body)
 		}
 	}
-	for name, row := range map[string]struct {
+	type testCase struct {
 		key, address string
 		status       int
-	}{
+	}
+	apitest.Each(s, map[string]testCase{
 		"unknown key":           {"key-that-nobody-has", client, http.StatusTooManyRequests},
 		"mistyped key":          {"att_" + strings.Repeat("1", 49), client, http.StatusTooManyRequests},
 		"good key that is new":  {apitest.MemberKey, client, http.StatusOK},
@@ -138,24 +135,16 @@ func TestWrongKeysBeyondTheLimitOfTheirAddressAreRefused(t *testing.T) {
 		"another address":       {"key-that-nobody-has", neighbor, http.StatusUnauthorized},
 		"good key of another":   {apitest.ReaderKey, neighbor, http.StatusOK},
 		"request without a key": {"", client, http.StatusUnauthorized},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			got := askFrom(s, row.key, row.address)
-			if got.Status != row.status {
-				t.Errorf("%d %s, want %d", got.Status, got.Body, row.status)
-			}
-			if row.status != http.StatusTooManyRequests {
-				return
-			}
-			wantRefused(t, got, apitest.TooManyAttempts, 10)
-		})
-	}
+	}, func(s *apitest.Service, _ string, row testCase) {
+		got := askFrom(s, row.key, row.address)
+		apitest.Equal(s.T, got.Status, row.status, got.Body)
+		if row.status != http.StatusTooManyRequests {
+			return
+		}
+		wantRefused(s.T, got, apitest.TooManyAttempts, 10)
+	})
 	s.Clock.Advance(10 * time.Second)
-	if got := askFrom(s, "key-that-nobody-has", client); got.Status != http.StatusUnauthorized {
-		t.Errorf("ten seconds later: %d %s", got.Status, got.Body)
-	}
-	if logged(s, "refused an address that forwards requests and is no trusted proxy") != 0 {
-		t.Error("a trusted proxy was logged")
-	}
+	apitest.WantAnswer(t, askFrom(s, "key-that-nobody-has", client), http.StatusUnauthorized)
+	apitest.Equal(t, logged(s, "refused an address that forwards requests and is no trusted proxy"),
+		0, "a trusted proxy was logged")
 }

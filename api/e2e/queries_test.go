@@ -36,9 +36,7 @@ func TestMalformedQueriesAreRefused(t *testing.T) {
 		if len(errors) != 1 || errors[at] == "" {
 			t.Errorf("%s: found %v, want %s", path, errors, at)
 		}
-		if got := s.Do(http.MethodHead, "/api/v2"+path, apitest.AdminKey, nil); got.Status != http.StatusBadRequest {
-			t.Errorf("HEAD of %s answers %d", path, got.Status)
-		}
+		apitest.Equal(t, s.Do(http.MethodHead, "/api/v2"+path, apitest.AdminKey, nil).Status, http.StatusBadRequest, path)
 	}
 	// The body is not read if the query is malformed.
 	_, errors := s.Want(http.StatusBadRequest, http.MethodPut, "/environments/"+s.Org+"/prod/report/server?x=%", []byte(`{"artifacts":[]}`)).Problem(t)
@@ -61,8 +59,6 @@ func TestPagesRefuseMalformedQueries(t *testing.T) {
 		v.WantPage(http.StatusBadRequest, path, at)
 	}
 	for _, path := range []string{"/ready?a=%", "/api/v2/openapi.json?a=%", "/api/v2/docs?a=%"} {
-		if got := s.Do(http.MethodGet, path, "", nil); got.Status != http.StatusBadRequest {
-			t.Errorf("%s answers %d", path, got.Status)
-		}
+		apitest.Equal(t, s.Do(http.MethodGet, path, "", nil).Status, http.StatusBadRequest, path)
 	}
 }

@@ -16,9 +16,7 @@ func TestReportSurvivesRedisForgettingEverything(t *testing.T) {
 	s := apitest.Start(t, apitest.Options{Real: true, WithoutWorker: true, ReportWait: time.Millisecond})
 	s.CreateEnvironment("host", evidence.Server)
 	got := s.Want(http.StatusOK, http.MethodPut, s.EnvironmentsPath()+"/host/report/server", apitest.ServerReport("a"))
-	if got.Text(t) != acceptedText {
-		t.Errorf("answered %s", got.Body)
-	}
+	apitest.Equal(t, got.Text(t), acceptedText, got.Body)
 	s.AwaitTask()
 	if err := s.Process.Redis.FlushDB(t.Context()).Err(); err != nil {
 		t.Fatal(err)
@@ -54,9 +52,7 @@ func TestReportsAreAcceptedWhileRedisIsAway(t *testing.T) {
 	s.CreateEnvironment("host", evidence.Server)
 	stopRedis(s)
 	got := s.Want(http.StatusOK, http.MethodPut, s.EnvironmentsPath()+"/host/report/server", apitest.ServerReport("a"))
-	if got.Text(t) != acceptedText {
-		t.Errorf("answered %s", got.Body)
-	}
+	apitest.Equal(t, got.Text(t), acceptedText, got.Body)
 	if got := s.Do(http.MethodGet, "/ready", "", nil); got.Status != http.StatusOK || string(got.Body) != "OK" {
 		t.Errorf("/ready without Redis: %d %s", got.Status, got.Body)
 	}
@@ -86,9 +82,8 @@ func awaitSnapshot(s *apitest.Service, environment string) {
 		return s.Do(http.MethodGet, "/api/v2/snapshots/"+s.Org+"/"+environment+"/1", apitest.AdminKey, nil).Status == http.StatusOK
 	})
 	latest := s.GetSnapshot(environment, "-1")
-	if latest.Index != 1 || len(latest.Artifacts) != 1 {
-		s.T.Errorf("snapshot %d with %d artifacts", latest.Index, len(latest.Artifacts))
-	}
+	apitest.Equal(s.T, latest.Index, 1)
+	apitest.Equal(s.T, len(latest.Artifacts), 1)
 }
 
 // stopRedis stops the embedded Redis and removes its data.

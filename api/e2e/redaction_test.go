@@ -109,9 +109,7 @@ func TestPastedKeyIsNeitherLoggedNorAnswered(t *testing.T) {
 						}
 						before := len(s.Log.String())
 						got := s.Exchange(sent)
-						if got.Status != request.status {
-							t.Errorf("status %d, want %d: %s", got.Status, request.status, got.Body)
-						}
+						apitest.Equal(t, got.Status, request.status, got.Body)
 						for header, values := range got.Header {
 							wantHidden(t, key, header, strings.Join(values, " "))
 						}

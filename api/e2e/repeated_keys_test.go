@@ -62,9 +62,7 @@ func TestKeysOfAnotherCaseDoNotCount(t *testing.T) {
 	t.Parallel()
 	s := apitest.Share(t)
 	_, errors := s.PostAttestation(http.StatusBadRequest, "t", "generic", `{"attestation_name":"n","is_compliant":false,"IS_COMPLIANT":true}`).Problem(t)
-	if errors["IS_COMPLIANT"] != "Extra inputs are not permitted [input: True]" {
-		t.Errorf("found %v", errors)
-	}
+	apitest.Equal(t, errors["IS_COMPLIANT"], "Extra inputs are not permitted [input: True]", errors)
 	s.PostAttestation(http.StatusCreated, "t", "sonar", `{"attestation_name":"gate","sonar_results":{"analysedAt":"1","revision":"x","project":{"key":"k","url":"https://s.example.com"},
 		"qualityGate":{"name":"way","status":"ERROR","Status":"OK","conditions":[]}}}`)
 	s.PostAttestation(http.StatusCreated, "t", "system", `{"attestation_name":"decided","type_name":"decision","attestation_data":{"is_compliant":false,"IS_COMPLIANT":true}}`)
