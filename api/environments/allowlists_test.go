@@ -28,9 +28,7 @@ func TestArtifactsArePermittedPerEnvironment(t *testing.T) {
 	s := apitest.Share(t)
 	s.CreateEnvironment("prod", evidence.Server)
 	s.CreateEnvironment("beta", evidence.K8S)
-	if got := string(s.Want(http.StatusOK, http.MethodGet, s.AllowlistsPath(), nil).Body); got != "[]" {
-		t.Errorf("an empty list is %s", got)
-	}
+	apitest.Equal(t, string(s.Want(http.StatusOK, http.MethodGet, s.AllowlistsPath(), nil).Body), "[]", "an empty list")
 	for _, step := range []string{"prod web", "beta web", "prod db"} {
 		var environment, name string
 		fmt.Sscan(step, &environment, &name)
@@ -62,9 +60,7 @@ func TestArtifactsOfAllReportedNamesArePermitted(t *testing.T) {
 			}
 			s.Want(http.StatusCreated, http.MethodPut, s.AllowlistsPath()+"/prod",
 				fmt.Appendf(nil, `{"artifact_name":%s,"artifact_fingerprint":%q,"description":"d"}`, sent, evidence.HashAPIKey(name)))
-			if got := apitest.Lookup(t, s.Read(s.AllowlistsPath()), 0, "artifact_name"); got != name {
-				t.Errorf("%q is listed as %q", name, got)
-			}
+			apitest.Equal[any](t, apitest.Lookup(t, s.Read(s.AllowlistsPath()), 0, "artifact_name"), name, "is listed as")
 		})
 	}
 }
@@ -99,9 +95,8 @@ func TestRepeatedPermissionReplacesNameReasonUserAndTime(t *testing.T) {
 	s.Clock.Advance(time.Hour)
 	body := fmt.Sprintf(`{"artifact_name":"shop","artifact_fingerprint":%q,"description":""}`, evidence.HashAPIKey("web"))
 	got := s.Do(http.MethodPut, "/api/v2"+s.AllowlistsPath()+"/prod", apitest.MemberKey, []byte(body))
-	if got.Status != http.StatusCreated || string(got.Body) != body {
-		t.Errorf("answered %d %s", got.Status, got.Body)
-	}
+	apitest.Equal(t, got.Status, http.StatusCreated)
+	apitest.Equal(t, string(got.Body), body)
 	if got, want := allowlistLines(s), "prod shop  member\nprod db first administrator\n"; got != want {
 		t.Errorf("listed\n%s", got)
 	}
@@ -139,9 +134,7 @@ func TestPermissionCreatesASnapshotAtOnce(t *testing.T) {
 	wantRunning(s, "prod", "1 false", "db false started-non-compliant missing_provenance", "web false started-non-compliant missing_provenance")
 	s.AllowArtifact("prod", "web", "hotfix")
 	wantRunning(s, "prod", "2 false", "db false unchanged missing_provenance", "web true became-compliant by allow_list")
-	if decisions := s.GetSnapshot("prod", "2").Artifact(t, "web")["policy_decisions"]; apitest.Lookup(t, decisions, 0, "status") != "NON-COMPLIANT" {
-		t.Errorf("the policy says %s", apitest.AsJSON(decisions))
-	}
+	apitest.WantMember(t, s.GetSnapshot("prod", "2").Artifact(t, "web")["policy_decisions"], "0.status", "NON-COMPLIANT")
 	sentence := "'administrator' has allowed the artifact in environment 'prod' on " + s.Clock.Read().UTC().Format("2006-01-02 at 15:04 UTC") + ", whatever policies say: hotfix"
 	if got := apitest.TextsIn(s.Read("/snapshots/" + s.Org + "/prod/2?explain=true")); !slices.Contains(got, sentence) {
 		t.Errorf("the snapshot says %q", got)
@@ -178,12 +171,8 @@ func TestLogicalEnvironmentsHaveNoAllowList(t *testing.T) {
 	s.CreateEnvironment("prod", evidence.Server)
 	s.CreateEnvironment("all", evidence.LogicalType)
 	got := s.Want(http.StatusBadRequest, http.MethodPut, s.AllowlistsPath()+"/all", []byte(apitest.AllowanceBody("web", "w")))
-	if _, errors := got.Problem(t); errors["env_name"] != "Only physical environments have an allow list [input: all]" {
-		t.Errorf("a logical environment: %q", errors)
-	}
-	if got := allowlistLines(s); got != "" {
-		t.Errorf("listed\n%s", got)
-	}
+	apitest.WantFault(t, got, "env_name", "Only physical environments have an allow list [input: all]")
+	apitest.Equal(t, allowlistLines(s), "", "listed")
 }
 
 func TestAllowListsOfOrganizationsAreSeparate(t *testing.T) {
@@ -193,12 +182,9 @@ func TestAllowListsOfOrganizationsAreSeparate(t *testing.T) {
 	s.CreateEnvironmentIn(s.Public, "prod")
 	s.AllowArtifact("prod", "web", "w")
 	s.Want(http.StatusCreated, http.MethodPut, "/allowlists/"+s.Public+"/prod", []byte(apitest.AllowanceBody("db", "d")))
-	if got := apitest.Column(t, s.Read("/allowlists/"+s.Public), "artifact_name"); got != "db" {
-		t.Errorf("the other organization permits %s", got)
-	}
-	if got := allowlistLines(s); got != "prod web w administrator\n" {
-		t.Errorf("listed\n%s", got)
-	}
+	apitest.Equal(t, apitest.Column(t, s.Read("/allowlists/"+s.Public), "artifact_name"),
+		"db", "the other organization permits")
+	apitest.Equal(t, allowlistLines(s), "prod web w administrator\n", "listed")
 }
 
 func TestPermissionEndsWhenItExpires(t *testing.T) {
@@ -218,21 +204,16 @@ func TestPermissionEndsWhenItExpires(t *testing.T) {
 		t.Fatalf("answered %d %s", got.Status, got.Body)
 	}
 	wantRunning(s, "prod", "2 true", "web true became-compliant by allow_list")
-	if got := apitest.Lookup(t, s.Read(s.AllowlistsPath()), 0, "expires_at"); got != float64(end.Unix()) {
-		t.Errorf("listed as ending at %v", got)
-	}
+	apitest.Equal[any](t, apitest.Lookup(t, s.Read(s.AllowlistsPath()), 0, "expires_at"),
+		float64(end.Unix()), "listed as ending")
 	until := " until " + end.UTC().Format("2006-01-02 at 15:04 UTC") + ", whatever policies say: hotfix"
 	if got := apitest.TextsIn(s.Read("/snapshots/" + s.Org + "/prod/2?explain=true")); !slices.ContainsFunc(got, func(text string) bool { return strings.HasSuffix(text, until) }) {
 		t.Errorf("the snapshot says %q", got)
 	}
 	assert := "/asserts/" + s.Org + "/fingerprint/" + evidence.HashAPIKey("web") + "?environment_name=prod"
-	if apitest.Lookup(t, s.Read(assert), "compliant") != true {
-		t.Error("the artifact may not run while it is permitted")
-	}
+	apitest.WantMember(t, s.Read(assert), "compliant", true)
 	s.Clock.Advance(7 * 24 * time.Hour)
-	if apitest.Lookup(t, s.Read(assert), "compliant") != false {
-		t.Error("the artifact may run when the permission has ended")
-	}
+	apitest.WantMember(t, s.Read(assert), "compliant", false)
 	apitest.Eventually(t, "the environment is evaluated without the permission", func() bool {
 		return apitest.Lookup(t, s.Read("/snapshots/"+s.Org+"/prod/-1"), "index") == 3.0
 	})

@@ -37,9 +37,7 @@ func wantRunning(s *apitest.Service, environment string, want ...string) {
 		got = append(got, line)
 	}
 	slices.Sort(got[1:])
-	if !slices.Equal(got, want) {
-		s.T.Errorf("snapshot of %s:\n%s\nwant\n%s", environment, strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
+	apitest.EqualList(s.T, got, want, environment)
 }
 
 func TestAttachingAndDetachingCreateSnapshotsAtOnce(t *testing.T) {
@@ -57,22 +55,16 @@ func TestAttachingAndDetachingCreateSnapshotsAtOnce(t *testing.T) {
 	s.Attach("prod", "scan", "provenance")
 	wantRunning(s, "prod", "3 false", "db false changed by policies missing_provenance no_provenance", "web false became-non-compliant by policies missing_attestation")
 	s.Attach("prod", "scan") // again
-	if got := s.GetSnapshot("prod", "-1"); got.Index != 3 {
-		t.Errorf("attaching again created snapshot %d", got.Index)
-	}
-	if got := apitest.AsJSON(apitest.Lookup(t, s.Read(s.EnvironmentsPath()+"/prod"), "policies")); got != `["provenance","scan"]` {
-		t.Errorf("the environment has the policies %s", got)
-	}
-	if got := apitest.AsJSON(apitest.Lookup(t, s.Read("/policies/"+s.Org+"/scan"), "consuming_envs")); got != `["prod"]` {
-		t.Errorf("the policy is attached to %s", got)
-	}
+	apitest.Equal(t, s.GetSnapshot("prod", "-1").Index, 3, "attaching again created snapshot")
+	apitest.Equal(t, apitest.AsJSON(apitest.Lookup(t, s.Read(s.EnvironmentsPath()+"/prod"), "policies")),
+		`["provenance","scan"]`, "the environment has the policies")
+	apitest.Equal(t, apitest.AsJSON(apitest.Lookup(t, s.Read("/policies/"+s.Org+"/scan"), "consuming_envs")),
+		`["prod"]`, "the policy is attached to")
 	detach(s, "prod", "provenance")
 	wantRunning(s, "prod", "4 false", "db false changed by policies no_provenance", "web false changed by policies missing_attestation")
 	detach(s, "prod", "scan")
 	wantRunning(s, "prod", "5 false", "db null changed by policies", "web null changed by policies")
-	if got := apitest.Lookup(t, s.Read(s.EnvironmentsPath()+"/prod"), "state"); got != nil {
-		t.Errorf("without policies the state is %v", got)
-	}
+	apitest.Equal(t, apitest.Lookup(t, s.Read(s.EnvironmentsPath()+"/prod"), "state"), nil, "without policies the state")
 }
 
 // TestEvaluationsHaveTheirOwnQueue sends a report, then attaches a policy. A worker of the queue compliance also
@@ -109,9 +101,7 @@ func TestWritingAnEnvironmentReplacesItsPolicies(t *testing.T) {
 	wantRunning(s, "prod", "1 false", "web false started-non-compliant missing_provenance no_provenance")
 	s.Want(http.StatusOK, http.MethodPut, path, []byte(strings.Replace(body, `["one","two"]`, `["two","one"]`, 1)))
 	s.Want(http.StatusOK, http.MethodPatch, path+"/prod", []byte(`{"description":"kept"}`))
-	if got := s.GetSnapshot("prod", "-1").Index; got != 1 {
-		t.Errorf("writes that change no policy created snapshot %d", got)
-	}
+	apitest.Equal(t, s.GetSnapshot("prod", "-1").Index, 1, "writes that change no policy created snapshot")
 	s.Want(http.StatusOK, http.MethodPatch, path+"/prod", []byte(`{"policies":["one"]}`))
 	wantRunning(s, "prod", "2 false", "web false changed by policies missing_provenance")
 	s.Want(http.StatusOK, http.MethodPut, path, []byte(strings.Replace(body, `["one","two"]`, `[]`, 1)))
@@ -140,9 +130,8 @@ func TestInvalidPolicyAttachmentsAreRefused(t *testing.T) {
 	s.Want(http.StatusBadRequest, http.MethodPost, path+"/prod/policies", apitest.PolicyNames(many...))
 	s.Want(http.StatusBadRequest, http.MethodPost, path+"/all/policies", apitest.PolicyNames("known"))
 	s.Want(http.StatusBadRequest, http.MethodPatch, path+"/all", []byte(`{"policies":["known"]}`))
-	if got := apitest.AsJSON(apitest.Lookup(t, s.Read(path+"/prod"), "policies")); got != "[]" {
-		t.Errorf("refused requests attached %s", got)
-	}
+	apitest.Equal(t, apitest.AsJSON(apitest.Lookup(t, s.Read(path+"/prod"), "policies")),
+		"[]", "refused requests attached")
 	if got := s.Do(http.MethodPost, "/api/v2"+path+"/prod/policies", apitest.SnapshotterKey, apitest.PolicyNames("known")); got.Status != http.StatusForbidden {
 		t.Errorf("a snapshotter is answered %d", got.Status)
 	}
@@ -243,9 +232,7 @@ func TestNewVersionOfAPolicyAppliesFromTheNextReport(t *testing.T) {
 	s.ReportServer("prod", "web")
 	wantRunning(s, "prod", "2 true", "web true became-compliant by policies")
 	applied := apitest.Lookup(t, s.Read("/snapshots/"+s.Org+"/prod/1"), "applied_policies", 0)
-	if apitest.Lookup(t, applied, "version") != 1.0 || apitest.Lookup(t, applied, "failing_artifacts", 0, "name") != "/opt/web" {
-		t.Errorf("the first snapshot applied %s", apitest.AsJSON(applied))
-	}
+	apitest.WantMembers(t, applied, map[string]any{"version": 1.0, "failing_artifacts.0.name": "/opt/web"})
 }
 
 func TestSnapshotShowsPoliciesAsClientsReadThem(t *testing.T) {
@@ -266,9 +253,7 @@ func TestSnapshotShowsPoliciesAsClientsReadThem(t *testing.T) {
 		`"provenance":{"exceptions":[{"if_condition":{"text":"flow.name == 'x'"}}],"required":true},"trail_compliance":{"exceptions":[],"required":true}},"schema_version":"1"}`
 	dump, err := json.Marshal(apitest.Lookup(t, policy, "policy_dump"))
 	s.Must(err)
-	if got := string(dump); got != wantDump {
-		t.Errorf("the policy is shown as\n%s\nwant\n%s", got, wantDump)
-	}
+	apitest.Equal(t, string(dump), wantDump, "the policy")
 	artifact := apitest.Lookup(t, body, "artifacts", 0)
 	wantDecisions := `[{"policy_name":"production","policy_version":1,"rule_evaluations":[` +
 		`{"ignored":false,"resolutions":[{"context":{"artifact_status":null,"flow_name":"build","trail_name":"trail-of-web"},"type":"rule_satisfied"}],` +
@@ -281,9 +266,7 @@ func TestSnapshotShowsPoliciesAsClientsReadThem(t *testing.T) {
 		`"rule":{"definition":{"for_control":null,"if":{"text":"flow.name == 'build'"},"must_be_compliant":false,"name":"scan","type":"snyk"},"type":"attestation"},"satisfied":false}],"status":"NON-COMPLIANT"}]`
 	decisions, err := json.Marshal(apitest.Lookup(t, artifact, "policy_decisions"))
 	s.Must(err)
-	if got := string(decisions); got != wantDecisions {
-		t.Errorf("the decisions are\n%s\nwant\n%s", got, wantDecisions)
-	}
+	apitest.Equal(t, string(decisions), wantDecisions, "the decisions")
 	if got := apitest.Lookup(t, artifact, "flows", 0, "flow_reasons_for_non_compliance").([]any); len(got) != 2 {
 		t.Errorf("the reasons of the flow are %s", apitest.AsJSON(got))
 	}

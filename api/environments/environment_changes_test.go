@@ -71,9 +71,7 @@ func TestBadPatchesAreRefused(t *testing.T) {
 	s.CreateEnvironment("prod", evidence.Server)
 	s.CreateLogical("all", "prod")
 	_, errors := s.Want(http.StatusBadRequest, http.MethodPatch, s.EnvironmentsPath()+"/prod", []byte(`{"included_environments":["one"]}`)).Problem(t)
-	if errors["included_environments"] != "Only logical environments include others [input: server]" {
-		t.Errorf("members of a physical one: %q", errors)
-	}
+	apitest.Equal(t, errors["included_environments"], "Only logical environments include others [input: server]", errors)
 	const notPhysical = "Can only add physical environments to logical environments"
 	s.WantError(http.StatusBadRequest, notPhysical, http.MethodPatch, s.EnvironmentsPath()+"/all", `{"included_environments":["prod","all"]}`)
 	s.WantError(http.StatusNotFound, "Environment named 'none' does not exist for organization '"+s.Org+"'",
@@ -120,9 +118,7 @@ func TestPhysicalEnvironmentJoinsALogicalOne(t *testing.T) {
 	for _, name := range []string{"two", "one", "two"} {
 		s.ChangeEnvironment(http.MethodPut, "/all/join", fmt.Sprintf(`{"physical_env_name":%q}`, name))
 	}
-	if got := s.GetEnvironment("all").Included; !slices.Equal(got, []string{"two", "one"}) {
-		t.Errorf("included %v", got)
-	}
+	apitest.EqualList(t, s.GetEnvironment("all").Included, []string{"two", "one"})
 	s.CreateLogical("others")
 	const notPhysical = "Can only add physical environments to logical environments"
 	s.WantError(http.StatusBadRequest, notPhysical, http.MethodPut, s.EnvironmentsPath()+"/all/join", `{"physical_env_name":"others"}`)
@@ -132,21 +128,16 @@ func TestPhysicalEnvironmentJoinsALogicalOne(t *testing.T) {
 		http.MethodPut, s.EnvironmentsPath()+"/all/join", `{"physical_env_name":"none"}`)
 	s.WantError(http.StatusNotFound, "Environment named 'none' does not exist for organization '"+s.Org+"'",
 		http.MethodPut, s.EnvironmentsPath()+"/none/join", `{"physical_env_name":"one"}`)
-	for name, c := range map[string]struct{ body, field string }{
+	apitest.Each(s, map[string]struct{ body, field string }{
 		"no name":        {`{}`, "physical_env_name"},
 		"null":           {`{"physical_env_name":null}`, "physical_env_name"},
 		"unknown member": {`{"physical_env_name":"one","as":"x"}`, "as"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			if _, errors := s.Want(http.StatusBadRequest, http.MethodPut, s.EnvironmentsPath()+"/all/join", []byte(c.body)).Problem(t); errors[c.field] == "" {
-				t.Errorf("%q", errors)
-			}
-		})
-	}
-	if got := s.GetEnvironment("all").Included; !slices.Equal(got, []string{"two", "one"}) {
-		t.Errorf("included %v", got)
-	}
+	}, func(s *apitest.Service, _ string, c struct{ body, field string }) {
+		if _, errors := s.Want(http.StatusBadRequest, http.MethodPut, s.EnvironmentsPath()+"/all/join", []byte(c.body)).Problem(s.T); errors[c.field] == "" {
+			s.T.Errorf("%q", errors)
+		}
+	})
+	apitest.EqualList(t, s.GetEnvironment("all").Included, []string{"two", "one"})
 }
 
 func TestLogicalEnvironmentUnitesTheStatesOfItsMembers(t *testing.T) {
@@ -180,9 +171,7 @@ func TestLogicalEnvironmentUnitesTheStatesOfItsMembers(t *testing.T) {
 			if got := s.GetEnvironment("all").State; boolText(got) != boolText(c.want) || fmt.Sprint(listed) != boolText(c.want) {
 				t.Errorf("%s and %s are united to %s, listed as %v", boolText(c.one), boolText(c.two), boolText(got), listed)
 			}
-			if got := s.GetEnvironment("two").State; boolText(got) != boolText(c.two) {
-				t.Errorf("two is %s, want %s", boolText(got), boolText(c.two))
-			}
+			apitest.Equal(t, boolText(s.GetEnvironment("two").State), boolText(c.two), "two")
 		})
 	}
 }
@@ -203,27 +192,16 @@ func TestFormerNameOfAnEnvironmentWorksUntilItIsReused(t *testing.T) {
 	id := s.EnvironmentID("one")
 	s.RenameEnvironment("one", "two")
 	s.RenameEnvironment("one", "two") // repeated, as after a lost answer
-	if got := s.GetEnvironment("one"); got.Name != "two" {
-		t.Errorf("the former name leads to %+v", got)
-	}
+	apitest.Equal(t, s.GetEnvironment("one").Name, "two", "the former name leads to")
 	s.ReportServer("one", "a", "b")
-	for _, name := range []string{"one", "two"} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			if got := s.GetSnapshot(name, "-1"); got.Index != 2 {
-				t.Errorf("%s is at snapshot %d", name, got.Index)
-			}
-			if list := s.Read("/snapshots/" + s.Org + "/" + name).([]any); len(list) != 2 {
-				t.Errorf("%s has %d snapshots", name, len(list))
-			}
-		})
-	}
-	if got := listEnvironments(s, ""); got != "all two" {
-		t.Errorf("listed %s", got)
-	}
-	if got := s.GetEnvironment("all").Included; !slices.Equal(got, []string{"two"}) {
-		t.Errorf("included %v", got)
-	}
+	apitest.EachOf(s, []string{"one", "two"}, func(s *apitest.Service, name string) {
+		apitest.Equal(s.T, s.GetSnapshot(name, "-1").Index, 2, name)
+		if list := s.Read("/snapshots/" + s.Org + "/" + name).([]any); len(list) != 2 {
+			s.T.Errorf("%s has %d snapshots", name, len(list))
+		}
+	})
+	apitest.Equal(t, listEnvironments(s, ""), "all two", "listed")
+	apitest.EqualList(t, s.GetEnvironment("all").Included, []string{"two"})
 	s.CreateEnvironment("one", evidence.K8S)
 	if s.EnvironmentID("one") == id || s.EnvironmentID("two") != id {
 		t.Error("the former name was not taken")
@@ -242,12 +220,8 @@ func TestBadNewNamesOfEnvironmentsAreRefused(t *testing.T) {
 	s.CreateEnvironment("one", evidence.Server)
 	s.CreateEnvironment("two", evidence.Server)
 	got := s.Want(http.StatusBadRequest, http.MethodPut, s.EnvironmentsPath()+"/one/rename", []byte(`{"new_name":"two"}`))
-	if message, errors := got.Problem(t); message != "Input payload validation failed" || errors["new_name"] != "An environment with this name already exists [input: two]" {
-		t.Errorf("%q %q", message, errors)
-	}
-	if got := listEnvironments(s, ""); got != "one two" {
-		t.Errorf("listed %s", got)
-	}
+	apitest.WantFault(t, got, "new_name", "An environment with this name already exists [input: two]")
+	apitest.Equal(t, listEnvironments(s, ""), "one two", "listed")
 }
 
 func TestArchivedEnvironmentIsNotFoundByAnyOfItsNames(t *testing.T) {
@@ -280,9 +254,7 @@ func TestArchivedEnvironmentIsNotFoundByAnyOfItsNames(t *testing.T) {
 			})
 		}
 	}
-	if got := listEnvironments(s, ""); got != "all" {
-		t.Errorf("listed %s", got)
-	}
+	apitest.Equal(t, listEnvironments(s, ""), "all", "listed")
 }
 
 func TestUnknownEnvironmentsAreNotFound(t *testing.T) {
@@ -367,12 +339,9 @@ func TestLogicalEnvironmentKeepsWorkingWithAnArchivedMember(t *testing.T) {
 	assert := func(when, state string, want ...string) {
 		t.Helper()
 		got := s.GetEnvironment("all")
-		if !slices.Equal(got.Included, want) {
-			t.Errorf("%s: included %v", when, got.Included)
-		}
-		if listed := apitest.Column(t, s.Read(s.EnvironmentsPath()+"?type=logical"), "included_environments"); listed != fmt.Sprint(want) {
-			t.Errorf("%s: listed with %s", when, listed)
-		}
+		apitest.EqualList(t, got.Included, want, when)
+		apitest.Equal(t, apitest.Column(t, s.Read(s.EnvironmentsPath()+"?type=logical"), "included_environments"),
+			fmt.Sprint(want), when)
 		if boolText(got.State) != state || got.LastChangedAt == nil || *got.LastChangedAt != *changed {
 			t.Errorf("%s: %s, changed at %v", when, boolText(got.State), got.LastChangedAt)
 		}
@@ -405,17 +374,15 @@ func TestArtifactsDoNotRunInArchivedEnvironments(t *testing.T) {
 		return len(apitest.Lookup(t, s.Read(path), "running").([]any)) == 2
 	})
 	s.RenameEnvironment("beta", "gamma")
-	if got := apitest.Column(t, apitest.Lookup(t, s.Read(path), "running"), "environment_name"); got != "gamma prod" {
-		t.Errorf("runs in %s", got)
-	}
+	apitest.Equal(t, apitest.Column(t, apitest.Lookup(t, s.Read(path), "running"), "environment_name"),
+		"gamma prod", "runs in")
 	s.ArchiveEnvironment("prod")
 	got := s.Read(path)
 	if running := apitest.Column(t, apitest.Lookup(t, got, "running"), "environment_name"); running != "gamma" || len(apitest.Lookup(t, got, "exited").([]any)) != 0 {
 		t.Errorf("runs in %s, exited from %s", running, apitest.AsJSON(apitest.Lookup(t, got, "exited")))
 	}
-	if happened := apitest.History(t, got); happened != "app reported Started running in prod#1 environment Started running in gamma#1 environment" {
-		t.Errorf("history %q", happened)
-	}
+	apitest.Equal(t, apitest.History(t, got),
+		"app reported Started running in prod#1 environment Started running in gamma#1 environment", "history")
 	artifacts, _ := s.Search(fingerprint)
 	found := apitest.Lookup(t, artifacts, 0)
 	if running, exited := fmt.Sprint(apitest.Lookup(t, found, "running_in")), fmt.Sprint(apitest.Lookup(t, found, "exited_from")); running != "[gamma]" || exited != "[]" {
@@ -442,14 +409,10 @@ func TestRevivedMemberRejoinsItsLogicalEnvironment(t *testing.T) {
 		t.Errorf("without the archived member snapshot %d runs %v", got.Index, got.Artifacts)
 	}
 	s.CreateEnvironment("web", evidence.Server)
-	if got := s.GetSnapshot("all", "-1"); got.Index != 3 {
-		t.Errorf("the revived member joins with snapshot %d", got.Index)
-	}
+	apitest.Equal(t, s.GetSnapshot("all", "-1").Index, 3, "the revived member joins with snapshot")
 	s.ReportServer("web", "new")
 	s.Want(http.StatusOK, http.MethodPut, s.EnvironmentsPath()+"/all/join", []byte(`{"physical_env_name":"web"}`))
-	if got := s.GetEnvironment("all"); !slices.Equal(got.Included, []string{"web", "db", "web"}) {
-		t.Errorf("it includes %v", got.Included)
-	}
+	apitest.EqualList(t, s.GetEnvironment("all").Included, []string{"web", "db", "web"})
 	got := s.GetSnapshot("all", "-1")
 	if got.Index != 4 || len(got.Artifacts) != 1 || got.Artifacts[0]["name"] != "/opt/new" {
 		t.Errorf("snapshot %d runs %v", got.Index, got.Artifacts)

@@ -25,9 +25,7 @@ func TestEveryTypeOfEnvironmentCanBeCreated(t *testing.T) {
 			if got.Name != name || got.Type != string(kind) || got.State != nil || got.LastReportedAt != nil || got.Tags == nil || got.Policies == nil {
 				t.Errorf("got %+v", got)
 			}
-			if (got.Included != nil) != (kind == evidence.LogicalType) {
-				t.Errorf("included_environments is %v", got.Included)
-			}
+			apitest.Equal(t, (got.Included != nil), (kind == evidence.LogicalType), got.Included)
 		})
 	}
 }
@@ -69,19 +67,13 @@ func TestLogicalEnvironmentHasPhysicalMembersOnly(t *testing.T) {
 	path := "/environments/" + s.Org
 	s.Want(http.StatusCreated, http.MethodPut, path,
 		[]byte(`{"name":"all","type":"logical","description":"","included_environments":["two","one"]}`))
-	if got := s.GetEnvironment("all").Included; !slices.Equal(got, []string{"two", "one"}) {
-		t.Errorf("included %v", got)
-	}
+	apitest.EqualList(t, s.GetEnvironment("all").Included, []string{"two", "one"})
 	got := s.Want(http.StatusBadRequest, http.MethodPut, path,
 		[]byte(`{"name":"nested","type":"logical","description":"","included_environments":["all"]}`))
-	if message, _ := got.Problem(t); message != "Can only add physical environments to logical environments" {
-		t.Errorf("message %q", message)
-	}
+	apitest.WantMessage(t, got, "Can only add physical environments to logical environments")
 	got = s.Want(http.StatusNotFound, http.MethodPut, path,
 		[]byte(`{"name":"nested","type":"logical","description":"","included_environments":[""]}`))
-	if message, _ := got.Problem(t); message != "Environment named '' does not exist for organization '"+s.Org+"'" {
-		t.Errorf("message %q", message)
-	}
+	apitest.WantMessage(t, got, "Environment named '' does not exist for organization '"+s.Org+"'")
 	s.Want(http.StatusNotFound, http.MethodGet, s.EnvironmentsPath()+"/nested", nil)
 }
 
@@ -97,16 +89,14 @@ func TestMembersOfAPhysicalEnvironmentAreCheckedAndIgnored(t *testing.T) {
 		return s.Want(status, http.MethodPut, s.EnvironmentsPath(),
 			fmt.Appendf(nil, `{"name":"prod","type":"server","description":"d","included_environments":%s}`, members))
 	}
-	for name, c := range map[string]struct{ members, message string }{
+	apitest.Each(s, map[string]struct{ members, message string }{
 		"unknown member":            {`["none"]`, "Environment named 'none' does not exist for organization '" + s.Org + "'"},
 		"unknown member and others": {`["one","none"]`, "Environment named 'none' does not exist for organization '" + s.Org + "'"},
 		"empty member":              {`[""]`, "Environment named '' does not exist for organization '" + s.Org + "'"},
 		"archived member":           {`["gone"]`, "Environment named 'gone' has been archived for organization '" + s.Org + "'"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			apitest.WantMessage(t, put(s.In(t), http.StatusNotFound, c.members), c.message)
-		})
-	}
+	}, func(s *apitest.Service, _ string, c struct{ members, message string }) {
+		apitest.WantMessage(s.T, put(s, http.StatusNotFound, c.members), c.message)
+	})
 	s.Want(http.StatusNotFound, http.MethodGet, s.EnvironmentsPath()+"/prod", nil)
 	put(s, http.StatusCreated, `["one","all","one"]`)
 	before := s.GetEnvironment("prod")
@@ -120,9 +110,7 @@ func TestMembersOfAPhysicalEnvironmentAreCheckedAndIgnored(t *testing.T) {
 		t.Errorf("made as %+v, then %+v", before, after)
 	}
 	apitest.WantMessage(t, put(s, http.StatusNotFound, `["none"]`), "Environment named 'none' does not exist for organization '"+s.Org+"'")
-	if events := s.ListEvents("prod", ""); len(events) != 0 {
-		t.Errorf("its log has %q", events)
-	}
+	apitest.Equal(t, len(s.ListEvents("prod", "")), 0, "its log")
 }
 
 func TestEnvironmentsAreListedBareOrInPages(t *testing.T) {
@@ -133,9 +121,7 @@ func TestEnvironmentsAreListedBareOrInPages(t *testing.T) {
 	}
 	var bare []apitest.EnvironmentBody
 	s.Want(http.StatusOK, http.MethodGet, s.EnvironmentsPath()+"?name=A&sort_direction=desc", nil).Decode(t, &bare)
-	if got := environmentNames(bare); got != "delta charlie bravo alpha" {
-		t.Errorf("listed %s", got)
-	}
+	apitest.Equal(t, environmentNames(bare), "delta charlie bravo alpha", "listed")
 	var page struct {
 		Environments []apitest.EnvironmentBody
 		Page         int
@@ -149,17 +135,13 @@ func TestEnvironmentsAreListedBareOrInPages(t *testing.T) {
 	if environmentNames(page.Environments) != "delta" || page.Page != 2 || page.PerPage != 3 || page.TotalPages != 2 || page.TotalCount != 4 {
 		t.Errorf("page is %+v", page)
 	}
-	if !strings.Contains(string(got.Body), `"prev":{"href":"`+s.URL+`/api/v2/environments/`+s.Org+`?`) {
-		t.Errorf("no link to the page before: %s", got.Body)
-	}
+	apitest.Contains(t, string(got.Body), `"prev":{"href":"`+s.URL+`/api/v2/environments/`+s.Org+`?`)
 	for query, want := range map[string]int{"?tag=": 0, "?tag=team": 0, "?type=server": 4, "?type=K8S": 0, "?space_id=": 4, "?name=": 4, "?name=zulu": 0} {
 		t.Run(s.CaseName(query), func(t *testing.T) {
 			s := s.In(t)
 			var found []apitest.EnvironmentBody
 			s.Want(http.StatusOK, http.MethodGet, s.EnvironmentsPath()+query, nil).Decode(t, &found)
-			if len(found) != want {
-				t.Errorf("%d environments, want %d", len(found), want)
-			}
+			apitest.Equal(t, len(found), want, "environments")
 		})
 	}
 }
@@ -178,7 +160,7 @@ func TestEnvironmentsAreFilteredAndSorted(t *testing.T) {
 		s.ReportServer(name, name)
 	}
 	s.ChangeEnvironment(http.MethodPatch, "/bravo", `{"description":"touched"}`)
-	for query, want := range map[string]string{
+	apitest.Each(s, map[string]string{
 		"":                       "Delta alpha bravo charlie united",
 		"?sort=name":             "Delta alpha bravo charlie united",
 		"?sort_direction=desc":   "united charlie bravo alpha Delta",
@@ -196,14 +178,9 @@ func TestEnvironmentsAreFilteredAndSorted(t *testing.T) {
 		"?tag=&tag=team:y":       "bravo",
 		"?space_id=93d8505f":     "",
 		"?type=server&name=a&tag=team&sort=last_changed_at": "alpha",
-	} {
-		t.Run(s.CaseName(query), func(t *testing.T) {
-			s := s.In(t)
-			if got := listEnvironments(s, query); got != want {
-				t.Errorf("listed %s, want %s", got, want)
-			}
-		})
-	}
+	}, func(s *apitest.Service, query, want string) {
+		apitest.Equal(s.T, listEnvironments(s, query), want, "listed")
+	})
 }
 
 func TestListedEnvironmentsHaveTheFieldsThatClientsRead(t *testing.T) {
@@ -254,7 +231,5 @@ func TestConcurrentCreatesMakeOneEnvironment(t *testing.T) {
 	}
 	var all []apitest.EnvironmentBody
 	s.Want(http.StatusOK, http.MethodGet, "/environments/"+s.Org, nil).Decode(t, &all)
-	if len(all) != 1 {
-		t.Errorf("%d environments", len(all))
-	}
+	apitest.Equal(t, len(all), 1, "environments")
 }

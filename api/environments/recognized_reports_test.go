@@ -36,9 +36,7 @@ func (s *recognizing) wantReport(environment, kind, body, answer string, recogni
 	if answer == createdText {
 		status = http.StatusCreated
 	}
-	if got := s.Report(status, environment, kind, body).Text(s.T); got != answer {
-		s.T.Errorf("answered %q, want %q", got, answer)
-	}
+	apitest.Equal(s.T, s.Report(status, environment, kind, body).Text(s.T), answer, "answered")
 	was := s.recognized() - s.counted
 	s.counted += was
 	if (was == 1) != recognized || was > 1 {
@@ -78,9 +76,7 @@ func TestElementsOfTheLastReportAreRecognizedInAnyOrder(t *testing.T) {
 			t.Errorf("the time of the last report moved twice in a second, to %f", again)
 		}
 	}
-	if got := s.GetSnapshot("host", "-1"); got.Index != 1 {
-		t.Errorf("there are %d snapshots", got.Index)
-	}
+	apitest.Equal(t, s.GetSnapshot("host", "-1").Index, 1, "snapshots")
 }
 
 func TestReportsWithOtherBytesAreDecoded(t *testing.T) {
@@ -140,9 +136,7 @@ func TestRecognizedReportsNeedTheSameAccessAndEnvironment(t *testing.T) {
 	for key, want := range map[string]int{
 		apitest.SnapshotterKey: http.StatusOK, apitest.ReaderKey: http.StatusForbidden, apitest.StrangerKey: http.StatusForbidden, apitest.ExpiredKey: http.StatusUnauthorized,
 	} {
-		if got := s.Do(http.MethodPut, path, key, []byte(body)); got.Status != want {
-			t.Errorf("%s: answered %d %s", apitest.UserOf(key), got.Status, got.Body)
-		}
+		apitest.WantAnswer(t, s.Do(http.MethodPut, path, key, []byte(body)), want)
 	}
 	s.Report(http.StatusBadRequest, "host", "docker", body)
 	s.Report(http.StatusNotFound, "other", "server", body)
@@ -154,9 +148,7 @@ func TestRecognizedReportsNeedTheSameAccessAndEnvironment(t *testing.T) {
 	s.Want(http.StatusCreated, http.MethodPut, "/environments/"+s.Public+"/host/report/server", []byte(body))
 	s.ArchiveEnvironment("host")
 	s.Report(http.StatusNotFound, "host", "server", body)
-	if s.recognized() != s.counted {
-		t.Error("a report to another environment was recognized")
-	}
+	apitest.Equal(t, s.recognized(), s.counted, "a report to another environment was recognized")
 }
 
 func TestOperationsDoNotShareReports(t *testing.T) {
@@ -186,9 +178,7 @@ func TestReportBeforeTheLastIsNotRecognized(t *testing.T) {
 	s.Must(err)
 	s.wantReport("host", "server", files(a), createdText, false)
 	s.wantReport("host", "server", files(b), createdText, false)
-	if got := s.GetSnapshot("host", "-1"); got.Index != 4 {
-		t.Errorf("there are %d snapshots", got.Index)
-	}
+	apitest.Equal(t, s.GetSnapshot("host", "-1").Index, 4, "snapshots")
 }
 
 // noQueue dispatches nothing: a report waits until a worker scans for it.

@@ -75,9 +75,7 @@ func TestEveryTypeOfReportShowsArtifactsAndTheirContext(t *testing.T) {
 			}
 			shown := maps.Clone(artifact)
 			maps.DeleteFunc(shown, func(name string, _ any) bool { return !strings.HasSuffix(name, "_context") })
-			if fmt.Sprint(shown) != fmt.Sprint(c.context) {
-				t.Errorf("the contexts are %v, want %v", shown, c.context)
-			}
+			apitest.Equal(t, fmt.Sprint(shown), fmt.Sprint(c.context), shown, c.context)
 		})
 	}
 }
@@ -155,30 +153,28 @@ func TestSharedFixturesAreAccepted(t *testing.T) {
 func TestUnknownDigestOfANewNameIsOmitted(t *testing.T) {
 	t.Parallel()
 	s := apitest.Share(t)
-	for kind, c := range map[string]struct {
+	type testCase struct {
 		of      evidence.EnvironmentType
 		members string
-	}{
+	}
+	apitest.Each(s, map[string]testCase{
 		"ECS":        {evidence.ECS, `,"taskArn":"t"`},
 		"azure-apps": {evidence.AzureApps, `,"app_name":"a","app_kind":"app","digests_source":"acr"`},
 		"cloud-run":  {evidence.CloudRun, `,"kind":"job"`},
-	} {
-		t.Run(kind, func(t *testing.T) {
-			s := s.In(t)
-			s.CreateEnvironment(kind, c.of)
-			unknown := reportOf(`{"web":""}`, c.members)
-			s.Report(http.StatusCreated, kind, kind, unknown)
-			if got := s.GetSnapshot(kind, "-1"); got.Index != 1 || len(got.Artifacts) != 0 {
-				t.Errorf("snapshot %d has %v", got.Index, got.Artifacts)
-			}
-			s.Report(http.StatusOK, kind, kind, unknown)
-			s.Report(http.StatusCreated, kind, kind, reportOf(`{"web":"`+apitest.DigestOf("web")+`"}`, c.members))
-			s.Report(http.StatusOK, kind, kind, unknown)
-			if got := s.GetSnapshot(kind, "-1"); got.Index != 2 || got.Fingerprints()["web"] != apitest.DigestOf("web") {
-				t.Errorf("snapshot %d runs %v", got.Index, got.Fingerprints())
-			}
-		})
-	}
+	}, func(s *apitest.Service, kind string, c testCase) {
+		s.CreateEnvironment(kind, c.of)
+		unknown := reportOf(`{"web":""}`, c.members)
+		s.Report(http.StatusCreated, kind, kind, unknown)
+		if got := s.GetSnapshot(kind, "-1"); got.Index != 1 || len(got.Artifacts) != 0 {
+			s.T.Errorf("snapshot %d has %v", got.Index, got.Artifacts)
+		}
+		s.Report(http.StatusOK, kind, kind, unknown)
+		s.Report(http.StatusCreated, kind, kind, reportOf(`{"web":"`+apitest.DigestOf("web")+`"}`, c.members))
+		s.Report(http.StatusOK, kind, kind, unknown)
+		if got := s.GetSnapshot(kind, "-1"); got.Index != 2 || got.Fingerprints()["web"] != apitest.DigestOf("web") {
+			s.T.Errorf("snapshot %d runs %v", got.Index, got.Fingerprints())
+		}
+	})
 }
 
 func TestOneNameWithTwoFingerprintsIsTwoArtifacts(t *testing.T) {
@@ -199,9 +195,8 @@ func TestTimesAreKeptAsTheyWereReported(t *testing.T) {
 	s.Report(http.StatusCreated, "prod", "lambda", fmt.Sprintf(
 		`{"artifacts":[{"digests":{"f":"%[1]s"},"creationTimestamp":-5},{"digests":{"f":"%[1]s"},"creationTimestamp":0},{"digests":{"f":"%[1]s"},"creationTimestamp":32503680000.0}]}`,
 		apitest.DigestOf("f")))
-	if got := s.GetSnapshot("prod", "1").Artifacts[0]["creationTimestamp"]; fmt.Sprint(got) != "[-5 0 3.250368e+10]" {
-		t.Errorf("shown as %v", got)
-	}
+	apitest.Equal(t, fmt.Sprint(s.GetSnapshot("prod", "1").Artifacts[0]["creationTimestamp"]),
+		"[-5 0 3.250368e+10]", "shown as")
 }
 
 func TestLargestReportIsAcceptedAndOneByteMoreIsNot(t *testing.T) {
@@ -212,9 +207,7 @@ func TestLargestReportIsAcceptedAndOneByteMoreIsNot(t *testing.T) {
 	largest := append(apitest.ServerReport("a"), bytes.Repeat([]byte(" "), limit)...)[:limit]
 	s.Report(http.StatusCreated, "host", "server", string(largest))
 	message, _ := s.Report(http.StatusRequestEntityTooLarge, "host", "server", string(largest)+" ").Problem(t)
-	if message != "Request body exceeds the limit of 32 MiB" {
-		t.Error(message)
-	}
+	apitest.Equal(t, message, "Request body exceeds the limit of 32 MiB")
 }
 
 func TestHundredThousandFilesAreOneReport(t *testing.T) {
