@@ -35,24 +35,18 @@ func TestApprovalsAreNumberedAndListedByFlow(t *testing.T) {
 	s.Approve(first, apitest.Approved)
 	s.Approve(second, apitest.Unapproved)
 	s.Approve(second, apitest.Approved)
-	for query, want := range map[string]string{
+	apitest.Each(s, map[string]string{
 		"":                                     "4:bbbb<aaaa:APPROVED 3:bbbb<aaaa:UNAPPROVED 2:aaaa<:APPROVED 1:aaaa<:PENDING",
 		"?per_page=3":                          "4:bbbb<aaaa:APPROVED 3:bbbb<aaaa:UNAPPROVED 2:aaaa<:APPROVED",
 		"?per_page=3&page=2":                   "1:aaaa<:PENDING",
 		"?per_page=100&page=9":                 "",
 		"?per_page=9223372036854775807&page=2": "",
-	} {
-		t.Run(s.CaseName(query), func(t *testing.T) {
-			if got := releases(s.In(t), s.ApprovalsPath()+query); got != want {
-				t.Errorf("got %s, want %s", got, want)
-			}
-		})
-	}
+	}, func(s *apitest.Service, query, want string) {
+		apitest.Equal(s.T, releases(s, s.ApprovalsPath()+query), want)
+	})
 	for _, digits := range []string{first, first[:5]} {
 		want := "2:aaaa<:APPROVED 1:aaaa<:PENDING"
-		if got := releases(s, "/artifacts/"+s.Org+"/build/"+digits+"/approvals"); got != want {
-			t.Errorf("approvals of %s: %s, want %s", digits, got, want)
-		}
+		apitest.Equal(t, releases(s, "/artifacts/"+s.Org+"/build/"+digits+"/approvals"), want, digits)
 	}
 	if got := apitest.Lookup(t, s.Read("/artifacts/"+s.Org+"/build/fingerprint/"+first), "approvals"); !reflect.DeepEqual(got, []any{1.0, 2.0}) {
 		t.Errorf("the artifact has the approvals %v", got)
@@ -181,9 +175,8 @@ func TestArtifactCommitIsThatOfTheRunningArtifact(t *testing.T) {
 	s.CreateFlow("build")
 	wantCommit := func(environment string, want any) {
 		t.Helper()
-		if got := apitest.Lookup(t, s.Read(s.ApprovalsPath()+"/artifact-commit/"+environment), "commit_sha"); got != want {
-			t.Errorf("%s runs commit %v, want %v", environment, got, want)
-		}
+		apitest.Equal(t, apitest.Lookup(t, s.Read(s.ApprovalsPath()+"/artifact-commit/"+environment), "commit_sha"),
+			want, environment)
 	}
 	wantCommit("prod", nil)
 	s.ReportArtifact("build", "t1", "api", evidence.HashAPIKey("v1"), apitest.FirstCommit)
@@ -212,23 +205,13 @@ func TestInvalidApprovalsAreRefused(t *testing.T) {
 	body := func(more string) string {
 		return fmt.Sprintf(`{"artifact_fingerprint":%q,"description":"d","src_commit_list":[]%s}`, apitest.AttestedFingerprint, more)
 	}
-	for name, c := range map[string]struct {
-		body, message string
-		status        int
-		errors        map[string]string
-	}{
-		"unknown artifact": {strings.Replace(body(""), apitest.AttestedFingerprint, strings.Repeat("d", 64), 1),
-			"Artifact with fingerprint '" + strings.Repeat("d", 64) + "' does not exist in flow 'build' belonging to organization '" + s.Org + "'", http.StatusNotFound, nil},
-		"artifact of another flow": {strings.Replace(body(""), apitest.AttestedFingerprint, strings.Repeat("c", 64), 1),
-			"Artifact with fingerprint '" + strings.Repeat("c", 64) + "' does not exist in flow 'build' belonging to organization '" + s.Org + "'", http.StatusNotFound, nil},
-		"unknown environment": {body(`,"environment":"none"`),
-			"Environment named 'none' does not exist for organization '" + s.Org + "'", http.StatusNotFound, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			apitest.WantProblem(t, s.Do(http.MethodPost, "/api/v2"+s.ApprovalsPath(), apitest.MemberKey, []byte(c.body)), c.status, c.message, c.errors)
-		})
+	for _, fingerprint := range []string{strings.Repeat("d", 64), strings.Repeat("c", 64)} { // the second is of another flow
+		s.WantError(http.StatusNotFound,
+			"Artifact with fingerprint '"+fingerprint+"' does not exist in flow 'build' belonging to organization '"+s.Org+"'",
+			http.MethodPost, s.ApprovalsPath(), strings.Replace(body(""), apitest.AttestedFingerprint, fingerprint, 1))
 	}
+	s.WantError(http.StatusNotFound, "Environment named 'none' does not exist for organization '"+s.Org+"'",
+		http.MethodPost, s.ApprovalsPath(), body(`,"environment":"none"`))
 	unknownFlow := "Flow named 'none' does not exist for organization '" + s.Org + "'"
 	s.WantError(http.StatusNotFound, unknownFlow, http.MethodPost, "/approvals/"+s.Org+"/none", body(""))
 	for path, message := range map[string]string{
@@ -255,9 +238,8 @@ func TestConcurrentApprovalsGetNumbersWithoutGaps(t *testing.T) {
 	for range approvals {
 		group.Go(func() {
 			body := fmt.Appendf(nil, `{"artifact_fingerprint":%q,"description":"","src_commit_list":[]%s}`, apitest.AttestedFingerprint, apitest.Approved)
-			if got := s.Do(http.MethodPost, "/api/v2"+s.ApprovalsPath(), apitest.MemberKey, body); got.Status != http.StatusCreated {
-				t.Errorf("status %d: %s", got.Status, got.Body)
-			}
+			apitest.WantAnswer(t, s.Do(http.MethodPost, "/api/v2"+s.ApprovalsPath(), apitest.MemberKey, body),
+				http.StatusCreated)
 		})
 	}
 	group.Wait()
@@ -272,12 +254,8 @@ func TestConcurrentApprovalsGetNumbersWithoutGaps(t *testing.T) {
 	for _, event := range apitest.Lookup(t, s.GetTrail("build", "t1"), "events").([]any) {
 		if apitest.Lookup(t, event, "type") == "artifact_approval_reported" {
 			events++
-			if number := apitest.Lookup(t, event, "approval_number"); number != float64(events) {
-				t.Errorf("event %d is of approval %v", events, number)
-			}
+			apitest.Equal[any](t, apitest.Lookup(t, event, "approval_number"), float64(events), events)
 		}
 	}
-	if events != approvals {
-		t.Errorf("%d events, want %d", events, approvals)
-	}
+	apitest.Equal(t, events, approvals, "events")
 }

@@ -64,12 +64,10 @@ func TestInvalidAssertsAreRefused(t *testing.T) {
 	if errors["query.policy_name"] == "" {
 		t.Errorf("two scopes are answered with %v", errors)
 	}
-	if got := s.Do(http.MethodGet, "/api/v2"+s.AssertPath("web", ""), apitest.StrangerKey, nil); got.Status != http.StatusForbidden {
-		t.Errorf("a stranger is answered %d", got.Status)
-	}
-	if got := s.Do(http.MethodGet, "/api/v2"+s.AssertPath("web", ""), apitest.ReaderKey, nil); got.Status != http.StatusOK {
-		t.Errorf("a reader is answered %d", got.Status)
-	}
+	apitest.Equal(t, s.Do(http.MethodGet, "/api/v2"+s.AssertPath("web", ""), apitest.StrangerKey, nil).Status,
+		http.StatusForbidden, "a stranger is answered")
+	apitest.Equal(t, s.Do(http.MethodGet, "/api/v2"+s.AssertPath("web", ""), apitest.ReaderKey, nil).Status,
+		http.StatusOK, "a reader is answered")
 }
 
 // TestSnapshotAssertAndDryRunAgree compares their verdicts on the same artifacts.
@@ -108,12 +106,8 @@ func TestSnapshotAssertAndDryRunAgree(t *testing.T) {
 	for _, evaluated := range apitest.Lookup(t, dry, "artifacts").([]any) {
 		file := strings.TrimPrefix(apitest.Lookup(t, evaluated, "name").(string), "/opt/")
 		want := statusAndTypes(apitest.Lookup(t, snapshot.Artifact(t, file)["policy_decisions"], 0))
-		if got := statusAndTypes(apitest.Lookup(t, evaluated, "evaluation")); got != want {
-			t.Errorf("%s: the dry run says %s, the snapshot %s", file, got, want)
-		}
-		if apitest.Lookup(t, evaluated, "change") != "unchanged" {
-			t.Errorf("%s changes: %s", file, apitest.AsJSON(evaluated))
-		}
+		apitest.Equal(t, statusAndTypes(apitest.Lookup(t, evaluated, "evaluation")), want, file)
+		apitest.WantMember(t, evaluated, "change", "unchanged")
 		asserted := s.Read(s.AssertPath(file, "?environment_name=prod"))
 		if got := statusAndTypes(apitest.Lookup(t, asserted, "policy_evaluations", 0)); got != want && file != "d" { // asserts use the file name, to which the exception applies
 			t.Errorf("%s: the assert says %s, the snapshot %s", file, got, want)
@@ -121,9 +115,7 @@ func TestSnapshotAssertAndDryRunAgree(t *testing.T) {
 		verdicts = append(verdicts, file+" "+want[:9])
 	}
 	slices.Sort(verdicts)
-	if got := strings.Join(verdicts, ", "); got != "a COMPLIANT, b NON-COMPL, c NON-COMPL, d NON-COMPL" {
-		t.Errorf("the verdicts are %s", got)
-	}
+	apitest.Equal(t, strings.Join(verdicts, ", "), "a COMPLIANT, b NON-COMPL, c NON-COMPL, d NON-COMPL", "the verdicts")
 }
 
 func TestDryRunShowsChangesAndStoresNothing(t *testing.T) {
@@ -141,20 +133,16 @@ func TestDryRunShowsChangesAndStoresNothing(t *testing.T) {
 		return strings.Join(lines, ", ")
 	}
 	inProd := `{"environment_name":"prod"}`
-	if got := changes(inProd, "provenance: {required: true}"); got != "/opt/db false became-non-compliant 1, /opt/web true became-compliant 0" {
-		t.Errorf("before any policy is attached: %s", got)
-	}
+	apitest.Equal(t, changes(inProd, "provenance: {required: true}"),
+		"/opt/db false became-non-compliant 1, /opt/web true became-compliant 0", "before any policy is attached")
 	s.StorePolicy("strict", "attestations: [{type: snyk}]")
 	s.Attach("prod", "strict")
-	if got := changes(inProd, "provenance: {required: true}"); got != "/opt/db false unchanged 1, /opt/web false unchanged 0" {
-		t.Errorf("beside another policy: %s", got)
-	}
-	if got := changes(`{"environment_name":"prod","policy_name":"strict"}`, "provenance: {required: true}"); got != "/opt/db false unchanged 1, /opt/web true became-compliant 0" {
-		t.Errorf("instead of the other policy: %s", got)
-	}
-	if got := changes(`{"fingerprint":"`+evidence.HashAPIKey("web")+`"}`, "attestations: [{type: snyk}]"); got != "web false became-non-compliant 1" {
-		t.Errorf("for one artifact: %s", got)
-	}
+	apitest.Equal(t, changes(inProd, "provenance: {required: true}"),
+		"/opt/db false unchanged 1, /opt/web false unchanged 0", "beside another policy")
+	apitest.Equal(t, changes(`{"environment_name":"prod","policy_name":"strict"}`, "provenance: {required: true}"),
+		"/opt/db false unchanged 1, /opt/web true became-compliant 0", "instead of the other policy")
+	apitest.Equal(t, changes(`{"fingerprint":"`+evidence.HashAPIKey("web")+`"}`, "attestations: [{type: snyk}]"),
+		"web false became-non-compliant 1", "for one artifact")
 	if got := s.Read("/policies/" + s.Org).([]any); len(got) != 1 || s.GetSnapshot("prod", "-1").Index != 2 {
 		t.Errorf("something was stored: %s", apitest.AsJSON(got))
 	}
@@ -164,9 +152,8 @@ func TestDryRunShowsChangesAndStoresNothing(t *testing.T) {
 	s.DryRun(http.StatusBadRequest, `{"environment_name":"prod","policy_name":"strct"}`, "provenance: {required: true}")
 	s.DryRun(http.StatusNotFound, `{"environment_name":"nope"}`, "provenance: {required: true}")
 	s.DryRun(http.StatusNotFound, `{"fingerprint":"nope"}`, "provenance: {required: true}")
-	if got := s.Form(http.MethodPost, "/policies/"+s.Org+"/evaluate", apitest.ReaderKey, "payload", inProd); got.Status != http.StatusBadRequest {
-		t.Errorf("without a file: %d", got.Status)
-	}
+	apitest.Equal(t, s.Form(http.MethodPost, "/policies/"+s.Org+"/evaluate", apitest.ReaderKey, "payload", inProd).Status,
+		http.StatusBadRequest, "without a file")
 }
 
 func TestDryRunShowsTheReportedNamesOfArtifacts(t *testing.T) {
@@ -215,12 +202,8 @@ func TestExplanationNamesCauseAndRemedy(t *testing.T) {
 		"non_compliant_attestation: In trail 'trail-of-web' of flow 'build' the attestation 'tested' of type generic is non-compliant.",
 		"rule_satisfied: Flow 'build' knows the artifact from trail 'trail-of-web'.",
 	}
-	if got := texts("?environment_name=prod"); !slices.Equal(got, want) {
-		t.Errorf("explained by\n%s", strings.Join(got, "\n"))
-	}
-	if got := texts(""); !slices.Equal(got, want[:1]) {
-		t.Errorf("without a scope it is explained by\n%s", strings.Join(got, "\n"))
-	}
+	apitest.EqualList(t, texts("?environment_name=prod"), want)
+	apitest.EqualList(t, texts(""), want[:1])
 	sentence := apitest.Lookup(t, s.Read(s.AssertPath("web", "/explanation?environment_name=prod")), "explanation", 1)
 	attestation := apitest.Lookup(t, s.OnlyAttestation("trail-of-web", "tested"), "html_url")
 	if apitest.Lookup(t, sentence, "links", "attestation") != attestation || apitest.Lookup(t, sentence, "remedy") == nil || apitest.Lookup(t, sentence, "policy_name") != "production" {
@@ -263,9 +246,8 @@ func TestDecisionsAreMatchedToArtifacts(t *testing.T) {
 			s.StorePolicy("production", "attestations: [{type: decision, for_control: R-1}]")
 			s.PostAttestation(http.StatusCreated, c.trail, "system", fmt.Sprintf(
 				`{"attestation_name":"go","type_name":"decision","control":"R-1"%s,"attestation_data":{"is_compliant":%t}}`, c.members, c.compliant))
-			if got := apitest.Lookup(t, s.Read(s.AssertPath("web", "?policy_name=production")), "compliant"); got != c.want {
-				t.Errorf("compliant is %v, want %t", got, c.want)
-			}
+			apitest.Equal[any](t, apitest.Lookup(t, s.Read(s.AssertPath("web", "?policy_name=production")), "compliant"),
+				c.want, "compliant")
 		})
 	}
 }
@@ -285,8 +267,7 @@ func TestLatestDecisionOnAControlCounts(t *testing.T) {
 	} {
 		s.PostAttestation(http.StatusCreated, step.trail, "system", fmt.Sprintf(
 			`{"attestation_name":"go-%d","type_name":"decision","control":"R-1"%s,"attestation_data":{"is_compliant":%t}}`, i, step.members, step.compliant))
-		if got := apitest.Lookup(t, s.Read(s.AssertPath("web", "?policy_name=production")), "compliant"); got != step.compliant {
-			t.Errorf("after decision %d compliant is %v", i, got)
-		}
+		apitest.Equal[any](t, apitest.Lookup(t, s.Read(s.AssertPath("web", "?policy_name=production")), "compliant"),
+			step.compliant, i)
 	}
 }

@@ -44,9 +44,7 @@ func TestDecisionsRecordTheVersionOfTheControl(t *testing.T) {
 		t.Errorf("newest first, the decisions are %s", got)
 	}
 	for name, want := range map[string]any{"before": nil, "first": 1.0, "archived": 3.0} {
-		if shown := s.OnlyAttestation("t", name); apitest.Lookup(t, shown, "control_version") != want || apitest.Lookup(t, shown, "control") != "C-1" {
-			t.Errorf("the attestation %s shows version %v", name, apitest.Lookup(t, shown, "control_version"))
-		}
+		apitest.WantMembers(t, s.OnlyAttestation("t", name), map[string]any{"control_version": want, "control": "C-1"})
 	}
 }
 
@@ -61,17 +59,11 @@ func TestDecisionIsShownWithItsTargetAndItsEvidence(t *testing.T) {
 	decide(s, "build", "t", "by-name", "C-1", false, `,"target_artifacts":["app"]`)
 	decisions := listDecisions(s, "C-1", "?sort_direction=asc")
 	ofArtifact := decisions[0]
-	for member, want := range map[string]any{
+	apitest.WantMembers(t, ofArtifact, map[string]any{
 		"control": "C-1", "is_compliant": true, "attestation_name": "of-artifact", "control_version": 1.0, "flow_name": "build", "trail_name": "t",
 		"artifact_fingerprint": apitest.AttestedFingerprint, "artifact_name": "app.jar", "description": "said", "origin_url": "https://example.com/1",
-	} {
-		if got := apitest.Lookup(t, ofArtifact, member); got != want {
-			t.Errorf("%s is %v", member, got)
-		}
-	}
-	if got := apitest.AsJSON(apitest.Lookup(t, ofArtifact, "user_data")); got != `{"a":[1]}` {
-		t.Errorf("user_data is %s", got)
-	}
+	})
+	apitest.Equal(t, apitest.AsJSON(apitest.Lookup(t, ofArtifact, "user_data")), `{"a":[1]}`, "user_data")
 	file := apitest.Lookup(t, ofArtifact, "evidence_files", 0)
 	address := strings.TrimPrefix(apitest.Lookup(t, file, "download_url").(string), s.URL+"/api/v2")
 	if got := s.Want(http.StatusOK, http.MethodGet, address, nil); string(got.Body) != "content" || apitest.Lookup(t, file, "filename") != "evidence.txt" {
@@ -84,9 +76,8 @@ func TestDecisionIsShownWithItsTargetAndItsEvidence(t *testing.T) {
 		}
 	}
 	id := apitest.Lookup(t, ofArtifact, "id").(string)
-	if alone := s.Read(s.ControlsPath() + "/C-1/decisions/" + id); apitest.AsJSON(alone) != apitest.AsJSON(ofArtifact) {
-		t.Errorf("the single decision is %s", apitest.AsJSON(alone))
-	}
+	apitest.Equal(t, apitest.AsJSON(s.Read(s.ControlsPath()+"/C-1/decisions/"+id)),
+		apitest.AsJSON(ofArtifact), "the single decision")
 	s.CreateControl("C-2")
 	s.WantError(http.StatusNotFound, "Decision '"+id+"' does not exist for control 'C-2'", http.MethodGet, s.ControlsPath()+"/C-2/decisions/"+id, "")
 	s.WantError(http.StatusNotFound, "Decision 'a/b' does not exist for control 'C-1'", http.MethodGet, s.ControlsPath()+"/C-1/decisions/a%2Fb", "")
@@ -112,15 +103,11 @@ func TestDecisionsAreFiltered(t *testing.T) {
 		"?per_page=3": "d3 d2 d1", "?per_page=3&page=2": "d0", "?per_page=3&page=3": "", "?per_page=1&page=2&is_compliant=false": "d2",
 	} {
 		t.Run(s.CaseName(strings.NewReplacer(at(1), "second", at(2), "third").Replace(query)), func(t *testing.T) {
-			if got := apitest.Column(t, any(listDecisions(s.In(t), "C-1", query)), "attestation_name"); got != want {
-				t.Errorf("listed %q, want %q", got, want)
-			}
+			apitest.Equal(t, apitest.Column(t, any(listDecisions(s.In(t), "C-1", query)), "attestation_name"), want, "listed")
 		})
 	}
 	page := s.Read(s.ControlsPath() + "/C-1/decisions?per_page=3&is_compliant=false")
-	if apitest.Lookup(t, page, "total_count") != 2.0 || apitest.Lookup(t, page, "total_pages") != 1.0 {
-		t.Errorf("the page is %s", apitest.AsJSON(page))
-	}
+	apitest.WantMembers(t, page, map[string]any{"total_count": 2.0, "total_pages": 1.0})
 	path := "/api/v2" + s.ControlsPath() + "/C-1/decisions?" + strings.Repeat("flow_id=a&", 1001)
 	apitest.WantProblem(t, s.Do(http.MethodGet, path, apitest.AdminKey, nil), http.StatusBadRequest, apitest.ValidationMessage, map[string]string{"query.flow_id": apitest.TooManyTexts})
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
@@ -108,26 +107,22 @@ func TestControlHasAVersionPerChange(t *testing.T) {
 			answered := changeControl(s, step.method, step.path, step.body)
 			for _, got := range []controlBody{answered, getControl(s, "C-1")} {
 				shown := fmt.Sprint(got.Name, " ", apitest.AsJSON(got.Description), " ", len(got.Links), " ", got.Archived)
-				if got.Version != step.version || shown != step.shown {
-					t.Errorf("version %d: %s", got.Version, shown)
-				}
+				apitest.Equal(t, got.Version, step.version)
+				apitest.Equal(t, shown, step.shown)
 			}
 		})
 	}
-	for query, want := range map[string]string{
+	apitest.Each(s, map[string]string{
 		"?per_page=100&sort_direction=asc": "Created Edited Edited Edited Edited Edited Edited Archived Edited Unarchived",
 		"?per_page=3":                      "Unarchived Edited Archived",
 		"?per_page=3&page=4":               "Created",
 		"?per_page=3&page=5":               "",
-	} {
-		t.Run(s.CaseName(query), func(t *testing.T) {
-			s := s.In(t)
-			list := s.Read(s.ControlsPath() + "/C-1/versions" + query)
-			if statuses := apitest.Column(t, apitest.Lookup(t, list, "versions"), "status"); statuses != want || apitest.Lookup(t, list, "total_count") != 10.0 {
-				t.Errorf("%s of %v", statuses, apitest.Lookup(t, list, "total_count"))
-			}
-		})
-	}
+	}, func(s *apitest.Service, query, want string) {
+		list := s.Read(s.ControlsPath() + "/C-1/versions" + query)
+		if statuses := apitest.Column(s.T, apitest.Lookup(s.T, list, "versions"), "status"); statuses != want || apitest.Lookup(s.T, list, "total_count") != 10.0 {
+			s.T.Errorf("%s of %v", statuses, apitest.Lookup(s.T, list, "total_count"))
+		}
+	})
 	version := s.Read(s.ControlsPath() + "/C-1/versions/6")
 	if got := apitest.AsJSON(version); !strings.Contains(got, `"description":"","links":{"a":"https://a.example.com"},"name":"n","status":"Edited","timestamp":`) || apitest.Lookup(t, version, "created_by") != "administrator" || apitest.Lookup(t, version, "version") != 6.0 {
 		t.Errorf("version 6 is %s", got)
@@ -162,9 +157,7 @@ func TestControlNamedTagsIsShadowedByTheTagChoices(t *testing.T) {
 	if changed := changeControl(s, http.MethodPut, "/tags", `{"name":"n"}`); changed.Version != 2 || listControls(s, "") != "tags" {
 		t.Errorf("the control is %+v", changed)
 	}
-	if got := apitest.AsJSON(s.Read(s.ControlsPath() + "/tags")); got != `{"tag_choices":[]}` {
-		t.Errorf("the address answers %s", got)
-	}
+	apitest.Equal(t, apitest.AsJSON(s.Read(s.ControlsPath()+"/tags")), `{"tag_choices":[]}`, "the address answers")
 }
 
 func TestUnknownControlsAreNotFound(t *testing.T) {
@@ -187,9 +180,7 @@ func TestUnknownControlsAreNotFound(t *testing.T) {
 func TestControlsAreListed(t *testing.T) {
 	t.Parallel()
 	s := apitest.Share(t)
-	if listed := listControls(s, ""); listed != "" {
-		t.Errorf("listed %s", listed)
-	}
+	apitest.Equal(t, listControls(s, ""), "", "listed")
 	for _, identifier := range []string{"C-3", "C-1", "D-2", "OLD"} {
 		s.CreateControl(identifier)
 	}
@@ -199,23 +190,17 @@ func TestControlsAreListed(t *testing.T) {
 		s.Want(http.StatusOK, http.MethodPatch, s.TagsPath()+"/control/"+identifier, []byte(`{"set_tags":`+tags+`}`))
 	}
 	// Controls are sorted by name, not by identifier.
-	for query, want := range map[string]string{
+	apitest.Each(s, map[string]string{
 		"": "D-2 C-1 C-3", "?sort_direction=desc": "C-3 C-1 D-2", "?archived=true": "OLD", "?archived=false": "D-2 C-1 C-3",
 		"?search=c-": "C-1 C-3", "?search=AUGEN": "D-2", "?search=": "D-2 C-1 C-3", "?search=none": "", "?search=name%20of": "C-1 C-3",
 		"?tag=team": "D-2 C-1 C-3", "?tag=team:web": "C-1", "?tag=team:": "D-2", "?tag=framework:finos:sdlc": "C-1", "?tag=web": "", "?tag=": "",
 		"?tag=team:web&tag=team:shop": "C-1 C-3", "?tag=&tag=framework": "C-1", "?tag=team:web&archived=true": "OLD", "?search=c-3&tag=team:web": "",
 		"?per_page=2": "D-2 C-1", "?per_page=2&page=2": "C-3", "?per_page=2&page=3": "", "?per_page=2&page=9223372036854775807": "",
-	} {
-		t.Run(s.CaseName(query), func(t *testing.T) {
-			if listed := listControls(s.In(t), query); listed != want {
-				t.Errorf("listed %q, want %q", listed, want)
-			}
-		})
-	}
+	}, func(s *apitest.Service, query, want string) {
+		apitest.Equal(s.T, listControls(s, query), want, "listed")
+	})
 	page := s.Read(s.ControlsPath() + "?per_page=2&page=2&tag=team")
-	if apitest.Lookup(t, page, "total_count") != 3.0 || apitest.Lookup(t, page, "total_pages") != 2.0 || apitest.Lookup(t, page, "page") != 2.0 || apitest.Lookup(t, page, "per_page") != 2.0 {
-		t.Errorf("the page is %s", apitest.AsJSON(page))
-	}
+	apitest.WantMembers(t, page, map[string]any{"total_count": 3.0, "total_pages": 2.0, "page": 2.0, "per_page": 2.0})
 	self := apitest.Lookup(t, page, "_links", "self", "href").(string)
 	if first := apitest.Lookup(t, page, "_links", "prev", "href").(string); !strings.Contains(self, "tag=team") || !strings.Contains(first, "page=1") || apitest.Lookup(t, page, "_links", "next") != nil {
 		t.Errorf("the links are %s", apitest.AsJSON(apitest.Lookup(t, page, "_links")))
@@ -254,13 +239,10 @@ func TestPoliciesThatReferenceAControlAreListed(t *testing.T) {
 	s.PutPolicy(http.StatusCreated, `{"name":"all"}`, rule("C-1"))
 	s.PutPolicy(http.StatusCreated, `{"name":"former"}`, rule("C-1"))
 	s.PutPolicy(http.StatusOK, `{"name":"former"}`, apitest.PolicyFile(apitest.PolicyHead))
-	if found := getControl(s, "C-1"); !slices.Equal(found.PoliciesReferencing, []string{"all", "prod"}) {
-		t.Errorf("referenced by %q", found.PoliciesReferencing)
-	}
+	apitest.EqualList(t, getControl(s, "C-1").PoliciesReferencing, []string{"all", "prod"})
 	archived := changeControl(s, http.MethodPost, "/C-1/archive", "null")
-	if len(archived.PoliciesReferencing) != 2 || len(getPolicy(s, "prod").Versions) != 1 {
-		t.Errorf("the archived control is %+v", archived)
-	}
+	apitest.Equal(t, len(archived.PoliciesReferencing), 2)
+	apitest.Equal(t, len(getPolicy(s, "prod").Versions), 1)
 	s.PutPolicy(http.StatusBadRequest, `{"name":"former"}`, rule("C-1"))
 	s.PutPolicy(http.StatusOK, `{"name":"prod","description":"still works"}`)
 }
@@ -286,7 +268,6 @@ func TestCoverageListsActivePhysicalEnvironments(t *testing.T) {
 			}
 		})
 	}
-	if first := apitest.AsJSON(apitest.Lookup(t, coverage(""), "environments", 0)); first != `{"covered":false,"name":"prod","policies":[],"type":"K8S"}` {
-		t.Errorf("the first environment is %s", first)
-	}
+	apitest.Equal(t, apitest.AsJSON(apitest.Lookup(t, coverage(""), "environments", 0)),
+		`{"covered":false,"name":"prod","policies":[],"type":"K8S"}`, "the first environment")
 }

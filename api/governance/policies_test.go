@@ -38,7 +38,7 @@ type policyBody struct {
 }
 
 // events lists the types of events, each with the number of a new version.
-func (p *policyBody) events() string {
+func (p policyBody) events() string {
 	var events []string
 	for _, event := range p.Events {
 		line := event.Type
@@ -51,7 +51,7 @@ func (p *policyBody) events() string {
 }
 
 // files lists the files of the versions in their order.
-func (p *policyBody) files() []string {
+func (p policyBody) files() []string {
 	var files []string
 	for i, version := range p.Versions {
 		if version.Version == i+1 {
@@ -124,9 +124,7 @@ func TestClientsReadPolicies(t *testing.T) {
 		s.PutPolicy(http.StatusCreated, `{"name":"`+name+`"}`, apitest.PolicyFile(apitest.PolicyHead))
 	}
 	list := apitest.ClientReadsEach(t, "policy", s.Read(s.PoliciesPath()))
-	if names := apitest.Column(t, list, "name"); names != "a b c-_.~9" {
-		t.Errorf("the policies are %s", names)
-	}
+	apitest.Equal(t, apitest.Column(t, list, "name"), "a b c-_.~9", "the policies")
 	for _, one := range append(list, s.Read(s.PoliciesPath()+"/c-_.~9")) {
 		apitest.ClientReads(t, "policy", one)
 		apitest.ClientReadsEach(t, "policy.version", apitest.Lookup(t, one, "versions"))
@@ -136,7 +134,7 @@ func TestClientsReadPolicies(t *testing.T) {
 func TestPolicyFilesAreReturnedByteForByte(t *testing.T) {
 	t.Parallel()
 	s := apitest.Share(t)
-	for name, content := range map[string]string{
+	apitest.Each(s, map[string]string{
 		"line-ends-of-windows": strings.ReplaceAll(apitest.PolicyHead+"artifacts: {}\n", "\n", "\r\n"),
 		"no-final-line-end":    strings.TrimSpace(apitest.PolicyHead),
 		"many-final-line-ends": apitest.PolicyHead + "\n\n\n",
@@ -145,18 +143,13 @@ func TestPolicyFilesAreReturnedByteForByte(t *testing.T) {
 		"byte-order-mark":      "\uFEFF" + apitest.PolicyHead,
 		"document-marks":       "---\n" + apitest.PolicyHead + "...\n",
 		"json":                 `{"_schema":"https://docs.kosli.com/schemas/policy/v1","artifacts":{"attestations":[{"type":"snyk","if":{"text":"exists(flow)"}}]}}`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			s.PutPolicy(http.StatusCreated, `{"name":"`+name+`"}`, apitest.PolicyFile(content))
-			if found := getPolicy(s, name); !slices.Equal(found.files(), []string{content}) {
-				t.Errorf("given back %q", found.files())
-			}
-			if got := s.PutPolicy(http.StatusOK, `{"name":"`+name+`"}`, apitest.PolicyFile(content)); len(getPolicy(s, name).Versions) != 1 {
-				t.Errorf("the same file made %s", got.Body)
-			}
-		})
-	}
+	}, func(s *apitest.Service, name, content string) {
+		s.PutPolicy(http.StatusCreated, `{"name":"`+name+`"}`, apitest.PolicyFile(content))
+		apitest.EqualList(s.T, getPolicy(s, name).files(), []string{content})
+		if got := s.PutPolicy(http.StatusOK, `{"name":"`+name+`"}`, apitest.PolicyFile(content)); len(getPolicy(s, name).Versions) != 1 {
+			s.T.Errorf("the same file made %s", got.Body)
+		}
+	})
 }
 
 func TestFaultyPoliciesAreRefused(t *testing.T) {
@@ -167,20 +160,17 @@ func TestFaultyPoliciesAreRefused(t *testing.T) {
 	decision := func(control string) string {
 		return apitest.PolicyHead + "artifacts: {attestations: [{type: decision, for_control: " + control + "}]}\n"
 	}
-	for name, c := range map[string]struct{ content, text string }{
+	apitest.Each(s, map[string]struct{ content, text string }{
 		"broken YAML":      {apitest.PolicyHead + "artifacts: {provenance: [\n", "1 validation errors for Policy\n(line 3"},
 		"unknown control":  {decision("none"), "Control 'none' does not exist in organization '" + s.Org + "'"},
 		"archived control": {decision("archived"), "Control 'archived' is archived in organization '" + s.Org + "'"},
 		"no text":          {"\xff\xfe", "the file is not UTF-8 text"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			message, errors := s.PutPolicy(http.StatusBadRequest, `{"name":"p"}`, apitest.PolicyFile(c.content)).Problem(t)
-			if message != "Input payload validation failed" || len(errors) != 1 || !strings.Contains(errors["policy_file"], c.text) {
-				t.Errorf("%q %q, want %q", message, errors, c.text)
-			}
-		})
-	}
+	}, func(s *apitest.Service, _ string, c struct{ content, text string }) {
+		message, errors := s.PutPolicy(http.StatusBadRequest, `{"name":"p"}`, apitest.PolicyFile(c.content)).Problem(s.T)
+		if message != "Input payload validation failed" || len(errors) != 1 || !strings.Contains(errors["policy_file"], c.text) {
+			s.T.Errorf("%q %q, want %q", message, errors, c.text)
+		}
+	})
 	wantNoPolicies(s)
 }
 
@@ -226,9 +216,7 @@ func TestPolicyKeepsAControlThatIsArchived(t *testing.T) {
 		t.Run(step.name, func(t *testing.T) {
 			s := s.In(t)
 			s.PutPolicy(step.status, step.payload, step.file)
-			if found := getPolicy(s, "p"); found.events() != step.events {
-				t.Errorf("the events are %s", found.events())
-			}
+			apitest.Equal(t, getPolicy(s, "p").events(), step.events, "the events")
 		})
 	}
 }
@@ -245,24 +233,22 @@ func TestFaultyInputsOfPoliciesAreRefused(t *testing.T) {
 	t.Parallel()
 	s := apitest.Share(t)
 	good := []apitest.Part{apitest.PolicyFile(apitest.PolicyHead)}
-	for name, c := range map[string]struct {
+	type testCase struct {
 		path, payload string
 		files         []apitest.Part
 		field, text   string
-	}{
+	}
+	apitest.Each(s, map[string]testCase{
 		"no file":             {"", `{"name":"p"}`, nil, "policy_file", "Field required [input: None]"},
 		"another name":        {"/p", `{"name":"q"}`, good, "name", "Value error, the name must be that of the path, 'p' [input: q]"},
 		"path without a file": {"/p", `{}`, nil, "policy_file", "Field required [input: None]"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			got := s.SendPolicy(apitest.MemberKey, s.PoliciesPath()+c.path, c.payload, c.files...)
-			message, errors := got.Problem(t)
-			if got.Status != http.StatusBadRequest || message != "Input payload validation failed" || len(errors) != 1 || errors[c.field] != c.text {
-				t.Errorf("%d %q\nwant %s: %q", got.Status, errors, c.field, c.text)
-			}
-		})
-	}
+	}, func(s *apitest.Service, _ string, c testCase) {
+		got := s.SendPolicy(apitest.MemberKey, s.PoliciesPath()+c.path, c.payload, c.files...)
+		message, errors := got.Problem(s.T)
+		if got.Status != http.StatusBadRequest || message != "Input payload validation failed" || len(errors) != 1 || errors[c.field] != c.text {
+			s.T.Errorf("%d %q\nwant %s: %q", got.Status, errors, c.field, c.text)
+		}
+	})
 	wantNoPolicies(s)
 }
 
@@ -288,34 +274,30 @@ func TestPolicyFilesAreLimited(t *testing.T) {
 		content := apitest.PolicyHead + "#" + strings.Repeat("#"+line, size/100+1)
 		return apitest.PolicyFile(content[:size])
 	}
-	for name, c := range map[string]struct {
+	type testCase struct {
 		size, status int
 		message      string
-	}{
+	}
+	apitest.Each(s, map[string]testCase{
 		"one mebibyte":           {1 << 20, http.StatusCreated, ""},
 		"a byte more":            {1<<20 + 1, http.StatusRequestEntityTooLarge, "policy_file exceeds the limit of 1 MiB"},
 		"the limit of all files": {10 << 20, http.StatusRequestEntityTooLarge, "policy_file exceeds the limit of 1 MiB"},
 		"a byte more than that":  {10<<20 + 1, http.StatusRequestEntityTooLarge, "File size exceeds 10MB limit"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			file := sized(c.size)
-			got := s.SendPolicy(apitest.MemberKey, s.PoliciesPath(), `{"name":"p"}`, file)
-			if got.Status != c.status {
-				t.Fatalf("%d %.500s", got.Status, got.Body)
+	}, func(s *apitest.Service, _ string, c testCase) {
+		file := sized(c.size)
+		got := s.SendPolicy(apitest.MemberKey, s.PoliciesPath(), `{"name":"p"}`, file)
+		if got.Status != c.status {
+			s.T.Fatalf("%d %.500s", got.Status, got.Body)
+		}
+		if c.status == http.StatusCreated {
+			if found := getPolicy(s, "p"); found.Versions[0].PolicyYAML != string(file.Content) {
+				s.T.Errorf("given back %d bytes", len(found.Versions[0].PolicyYAML))
 			}
-			if c.status == http.StatusCreated {
-				if found := getPolicy(s, "p"); found.Versions[0].PolicyYAML != string(file.Content) {
-					t.Errorf("given back %d bytes", len(found.Versions[0].PolicyYAML))
-				}
-				return
-			}
-			apitest.WantMessage(t, got, c.message)
-		})
-	}
-	if found := getPolicy(s, "p"); len(found.Versions) != 1 {
-		t.Errorf("there are %d versions", len(found.Versions))
-	}
+			return
+		}
+		apitest.WantMessage(s.T, got, c.message)
+	})
+	apitest.Equal(t, len(getPolicy(s, "p").Versions), 1, "versions")
 }
 
 func TestPoliciesBelongToTheirOrganization(t *testing.T) {
@@ -338,9 +320,7 @@ func TestPoliciesBelongToTheirOrganization(t *testing.T) {
 	if got := s.SendPolicy(apitest.AdminKey, "/policies/"+s.Public, `{"name":"p"}`, apitest.PolicyFile(apitest.PolicyHead)); got.Status != http.StatusCreated {
 		t.Errorf("%d %s", got.Status, got.Body)
 	}
-	if found := getPolicy(s, "p"); !slices.Equal(found.files(), []string{content}) {
-		t.Errorf("the policy is %+v", found)
-	}
+	apitest.EqualList(t, getPolicy(s, "p").files(), []string{content})
 }
 
 func TestNewPoliciesChangeTheGenerationAndDescriptionsDoNot(t *testing.T) {

@@ -98,9 +98,7 @@ func wantVerdict(s *apitest.Service, file, query, want string) {
 	if allowed := apitest.Lookup(s.T, policy, "annotations").(map[string]any)["allowlist_id"]; allowed != nil {
 		got = append(got, fmt.Sprint("allowed ", allowed == apitest.Lookup(s.T, s.Read(s.AssertPath(file, query)), "allow_listing", "allowlist_id")))
 	}
-	if got := strings.Join(got, ", "); got != want {
-		s.T.Errorf("%s%s: %s\nwant %s", file, query, got, want)
-	}
+	apitest.Equal(s.T, strings.Join(got, ", "), want, file, query)
 	passed := apitest.Lookup(s.T, predicate, "verificationResult") == "PASSED"
 	if apitest.Lookup(s.T, s.Read(s.AssertPath(file, query)), "compliant") != passed {
 		s.T.Errorf("%s is signed as %s", query, apitest.AsJSON(predicate))
@@ -159,9 +157,7 @@ func TestSignedVerdictIsASummaryOfTheArtifact(t *testing.T) {
 		"policy":{"uri":%q,"digest":{"sha256":%q},"annotations":{"policies":[{"name":"provenance","version":1,"uri":%q,"digest":{"sha256":%q}}]}},
 		"verificationResult":"PASSED","verifiedLevels":["SLSA_BUILD_LEVEL_UNEVALUATED"],"slsaVersion":"1.1"}}`,
 		fingerprint, s.URL, at, s.URL+"/api/v2/asserts/"+s.Org+"/fingerprint/"+fingerprint, policy, digest, policy, digest), &want))
-	if apitest.AsJSON(statement) != apitest.AsJSON(want) {
-		t.Errorf("it is %s\nnot %s", apitest.AsJSON(statement), apitest.AsJSON(want))
-	}
+	apitest.Equal(t, apitest.AsJSON(statement), apitest.AsJSON(want))
 }
 
 func TestSignedVerdictNamesTheLogEntriesOfItsInputs(t *testing.T) {
@@ -214,9 +210,7 @@ func TestSignedVerdictsHaveTheErrorsOfAsserts(t *testing.T) {
 	s.WantError(http.StatusNotFound, "Artifact with fingerprint '"+evidence.HashAPIKey("db")+"' does not exist in organization '"+s.Org+"'",
 		http.MethodGet, s.AssertPath("db", "/vsa"), "")
 	for key, status := range map[string]int{"": http.StatusUnauthorized, apitest.StrangerKey: http.StatusForbidden, apitest.ReaderKey: http.StatusOK} {
-		if got := s.Do(http.MethodGet, "/api/v2"+s.AssertPath("web", "/vsa"), key, nil); got.Status != status {
-			t.Errorf("%s is answered %d", apitest.UserOf(key), got.Status)
-		}
+		apitest.WantAnswer(t, s.Do(http.MethodGet, "/api/v2"+s.AssertPath("web", "/vsa"), key, nil), status)
 	}
 }
 
