@@ -46,20 +46,14 @@ func TestDeliveriesAreListedInPages(t *testing.T) {
 		"state=failed&per_page=100":  "[4 2]",
 		"state=pending":              "[]",
 	} {
-		if got := listDeliveries(s, query); got != want {
-			t.Errorf("%q: %s, want %s", query, got, want)
-		}
+		apitest.Equal(t, listDeliveries(s, query), want, query)
 	}
 	pagination := func(query string) any {
 		t.Helper()
 		return apitest.Lookup(t, s.Read(s.OrgActionsPath()+"/1/deliveries?"+query), "pagination")
 	}
-	if got := fmt.Sprint(pagination("per_page=2")); got != "map[page:1 page_count:3 per_page:2 total:5]" {
-		t.Errorf("the pagination is %s", got)
-	}
-	if got := pagination("state=failed"); got != nil {
-		t.Errorf("the pagination of one state is %v", got)
-	}
+	apitest.Equal(t, fmt.Sprint(pagination("per_page=2")), "map[page:1 page_count:3 per_page:2 total:5]", "the pagination")
+	apitest.Equal(t, pagination("state=failed"), nil, "the pagination of one state")
 	for query, field := range map[string]string{
 		"state=lost": "query.state", "state=": "query.state", "per_page=0": "query.per_page", "per_page=101": "query.per_page", "after=x": "query.after", "after=2.bm9uc2Vuc2U": "query.after",
 	} {
@@ -104,13 +98,9 @@ func TestTestOfAnActionIsSentToEachTargetOnce(t *testing.T) {
 		slices.Sort(ids)
 		return ids
 	}
-	if !slices.Equal(ids(listed), ids(deliveries)) {
-		t.Errorf("listed %q, created %q", ids(listed), ids(deliveries))
-	}
+	apitest.EqualList(t, ids(listed), ids(deliveries))
 	for _, key := range []string{apitest.ReaderKey, apitest.SnapshotterKey} {
-		if got := s.Do(http.MethodPost, "/api/v2"+s.OrgActionsPath()+"/1/test", key, nil); got.Status != http.StatusForbidden {
-			t.Errorf("%s: status %d", apitest.UserOf(key), got.Status)
-		}
+		apitest.WantAnswer(t, s.Do(http.MethodPost, "/api/v2"+s.OrgActionsPath()+"/1/test", key, nil), http.StatusForbidden)
 	}
 }
 
@@ -170,14 +160,11 @@ func TestStoringAnActionSwitchesItsTargetsOnAgain(t *testing.T) {
 		t.Errorf("switched off: %s", got)
 	}
 	s.PutAction(http.StatusOK, "environments", apitest.EnvActionBody("a", mails+","+apitest.DeadTarget))
-	if got := states(); got != "false 1 3, false <nil> <nil> <nil>, false 1 3 <nil>" {
-		t.Errorf("after the action was stored again: %s", got)
-	}
+	apitest.Equal(t, states(), "false 1 3, false <nil> <nil> <nil>, false 1 3 <nil>", "after the action was stored again")
 	s.Want(http.StatusOK, http.MethodPut, notificationsPath(s)+"/1", []byte(apitest.EnvActionBody("b", mails)))
 	s.PutAction(http.StatusOK, "environments", apitest.EnvActionBody("b", apitest.DeadTarget))
-	if got := states(); got != "<nil> <nil> <nil>, false <nil> <nil> <nil>" {
-		t.Errorf("after the target was removed and added again: %s", got)
-	}
+	apitest.Equal(t, states(),
+		"<nil> <nil> <nil>, false <nil> <nil> <nil>", "after the target was removed and added again")
 }
 
 func TestSigningSecretsAreShownOnce(t *testing.T) {
@@ -196,12 +183,9 @@ func TestSigningSecretsAreShownOnce(t *testing.T) {
 		}
 		shown[apitest.Lookup(t, body, "secret")] = true
 	}
-	if len(shown) != 2 {
-		t.Error("the secret did not change")
-	}
+	apitest.Equal(t, len(shown), 2, "the secret did not change")
 	s.WantError(http.StatusBadRequest, "Only targets of the type WEBHOOK have a signing secret", http.MethodPost, path(chat), "")
 	s.WantError(http.StatusNotFound, "Target not found", http.MethodPost, path("0123456789abcdef"), "")
-	if got := s.Do(http.MethodPost, "/api/v2"+path(hook), apitest.ReaderKey, nil); got.Status != http.StatusForbidden {
-		t.Errorf("a reader: status %d", got.Status)
-	}
+	apitest.Equal(t, s.Do(http.MethodPost, "/api/v2"+path(hook), apitest.ReaderKey, nil).Status,
+		http.StatusForbidden, "a reader: status")
 }

@@ -31,10 +31,11 @@ func TestInvalidActionsAreRefused(t *testing.T) {
 	missing := func(name string) string {
 		return "Environment named '" + name + "' does not exist for organization '" + s.Org + "' [input: " + name + "]"
 	}
-	for name, c := range map[string]struct {
+	type testCase struct {
 		body, field, text string
 		fitsSchema        bool
-	}{
+	}
+	apitest.Each(s, map[string]testCase{
 		"unknown environment":  {apitest.EnvActionBody("a", apitest.DeadTarget, "prod", "nowhere"), "environments[1]", missing("nowhere"), true},
 		"archived environment": {apitest.EnvActionBody("a", apitest.DeadTarget, "old"), "environments[0]", missing("old"), true},
 		"empty environment":    {apitest.EnvActionBody("a", apitest.DeadTarget, ""), "environments[0]", missing(""), true},
@@ -64,21 +65,18 @@ func TestInvalidActionsAreRefused(t *testing.T) {
 		"an e-mail with CRLF":     {targetsBody(`[{"type":"EMAIL","emails":["a@example.com\r\nBcc: b@example.com"]}]`), "targets[0].emails[0]", noMailbox, true},
 		"an e-mail and a newline": {targetsBody(`[{"type":"EMAIL","emails":["a@example.com\n"]}]`), "targets[0].emails[0]", noMailbox, true},
 		"too many addresses":      {targetsBody(list(2001, apitest.DeadTarget)), "targets", "The actions of an organization have at most 2000 webhooks and e-mail addresses in all [input: 2001]", true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			for path, message := range map[string]string{s.OrgActionsPath() + "/environments": "Input payload validation failed", notificationsPath(s): "Invalid notification payload"} {
-				if !c.fitsSchema {
-					message = "Input payload validation failed"
-				}
-				got := s.Do(http.MethodPut, "/api/v2"+path, apitest.MemberKey, []byte(c.body))
-				gotMessage, errors := got.Problem(t)
-				if got.Status != http.StatusBadRequest || gotMessage != message || !strings.HasPrefix(errors[c.field], c.text) {
-					t.Errorf("%s: %d %q %q", path, got.Status, gotMessage, errors)
-				}
+	}, func(s *apitest.Service, _ string, c testCase) {
+		for path, message := range map[string]string{s.OrgActionsPath() + "/environments": "Input payload validation failed", notificationsPath(s): "Invalid notification payload"} {
+			if !c.fitsSchema {
+				message = "Input payload validation failed"
 			}
-		})
-	}
+			got := s.Do(http.MethodPut, "/api/v2"+path, apitest.MemberKey, []byte(c.body))
+			gotMessage, errors := got.Problem(s.T)
+			if got.Status != http.StatusBadRequest || gotMessage != message || !strings.HasPrefix(errors[c.field], c.text) {
+				s.T.Errorf("%s: %d %q %q", path, got.Status, gotMessage, errors)
+			}
+		}
+	})
 	if listed := s.Read(s.OrgActionsPath()).([]any); len(listed) != 0 {
 		t.Errorf("stored %v", listed)
 	}
@@ -106,9 +104,7 @@ func TestTargetsWithoutTypeHaveTheTypeOfTheirMembers(t *testing.T) {
 		{"webhook":"http://127.0.0.1:1","context":{"channel_id":"C","channel_name":"c","team_id":"T"}}]`))
 	targets := apitest.Lookup(t, s.Read(s.OrgActionsPath()).([]any)[0], "targets").([]any)
 	for i, want := range []string{"WEBHOOK", "EMAIL", "SLACK"} {
-		if got := apitest.Lookup(t, targets[i], "type"); got != want {
-			t.Errorf("target %d is of type %v, want %s", i, got, want)
-		}
+		apitest.Equal[any](t, apitest.Lookup(t, targets[i], "type"), want, i)
 	}
 }
 
@@ -117,9 +113,7 @@ func TestInvalidActionNumbersAreRefused(t *testing.T) {
 	s := apitest.Share(t)
 	for _, number := range []string{"x", "1.5", "99999999999999999999"} {
 		for _, path := range []string{s.OrgActionsPath() + "/" + number, notificationsPath(s) + "/" + number} {
-			if got := s.Do(http.MethodGet, "/api/v2"+path, apitest.ReaderKey, nil); got.Status != http.StatusBadRequest {
-				t.Errorf("%s: status %d: %s", path, got.Status, got.Body)
-			}
+			apitest.WantAnswer(t, s.Do(http.MethodGet, "/api/v2"+path, apitest.ReaderKey, nil), http.StatusBadRequest)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -173,17 +172,11 @@ func TestBothAddressesLeadToTheSameActions(t *testing.T) {
 		}
 		return strings.Join(all, ", ")
 	}
-	if got := names(s.OrgActionsPath()); got != "1 f, 2 a" {
-		t.Errorf("actions are %s", got)
-	}
-	if got := names(notificationsPath(s)); got != "2 a" {
-		t.Errorf("notifications are %s", got)
-	}
+	apitest.Equal(t, names(s.OrgActionsPath()), "1 f, 2 a", "actions")
+	apitest.Equal(t, names(notificationsPath(s)), "2 a", "notifications")
 
 	s.Want(http.StatusOK, http.MethodPut, notificationsPath(s)+"/2", []byte(apitest.EnvActionBody("b", apitest.DeadTarget, "prod")))
-	if got := names(s.OrgActionsPath()); got != "1 f, 2 b" {
-		t.Errorf("after a new name the actions are %s", got)
-	}
+	apitest.Equal(t, names(s.OrgActionsPath()), "1 f, 2 b", "after a new name the actions")
 	taken := s.Do(http.MethodPut, "/api/v2"+notificationsPath(s)+"/2", apitest.MemberKey, []byte(apitest.EnvActionBody("f", apitest.DeadTarget)))
 	apitest.WantProblem(t, taken, http.StatusBadRequest, "Invalid notification payload", map[string]string{"name": "Another action has this name [input: f]"})
 	taken = s.Do(http.MethodPut, "/api/v2"+s.OrgActionsPath()+"/environments", apitest.MemberKey, []byte(apitest.EnvActionBody("f", apitest.DeadTarget)))
@@ -200,9 +193,7 @@ func TestBothAddressesLeadToTheSameActions(t *testing.T) {
 	s.WantError(http.StatusNotFound, "Action not found", http.MethodDelete, s.OrgActionsPath()+"/2", "")
 	s.Want(http.StatusOK, http.MethodDelete, s.OrgActionsPath()+"/1", nil)
 	s.PutAction(http.StatusCreated, "environments", body)
-	if got := names(s.OrgActionsPath()); got != "3 c" {
-		t.Errorf("a number was given twice: %s", got)
-	}
+	apitest.Equal(t, names(s.OrgActionsPath()), "3 c", "a number was given twice")
 }
 
 func TestActionsShowTheCurrentNamesOfEnvironmentsAndFlows(t *testing.T) {
@@ -224,16 +215,10 @@ func TestActionsShowTheCurrentNamesOfEnvironmentsAndFlows(t *testing.T) {
 		t.Helper()
 		return fmt.Sprint(apitest.Lookup(t, s.Read(fmt.Sprint(s.OrgActionsPath(), "/", number)), kind))
 	}
-	if got := shownNames(1, "environments"); got != "[three uno]" {
-		t.Errorf("environments are %s", got)
-	}
-	if got := shownNames(2, "flows"); got != "[three uno]" {
-		t.Errorf("flows are %s", got)
-	}
+	apitest.Equal(t, shownNames(1, "environments"), "[three uno]", "environments")
+	apitest.Equal(t, shownNames(2, "flows"), "[three uno]", "flows")
 	s.PutAction(http.StatusOK, "environments", apitest.EnvActionBody("a", apitest.DeadTarget, "two", "one"))
-	if got := shownNames(1, "environments"); got != "[two uno]" {
-		t.Errorf("environments are %s", got)
-	}
+	apitest.Equal(t, shownNames(1, "environments"), "[two uno]", "environments")
 }
 
 func TestActionsStayInTheirOrganization(t *testing.T) {
@@ -280,7 +265,5 @@ func TestListingManyActionsTakesAsManyCommandsAsOne(t *testing.T) {
 	}
 	many := []int{commands(http.MethodGet, s.OrgActionsPath(), ""),
 		commands(http.MethodPut, s.OrgActionsPath()+"/environments", apitest.EnvActionBody("a", apitest.DeadTarget+`,{"type":"EMAIL","emails":["a@example.com"]}`, "one", "two", "three", "four"))}
-	if !slices.Equal(one, many) {
-		t.Errorf("one action takes %d commands, many take %d", one, many)
-	}
+	apitest.EqualList(t, one, many)
 }

@@ -107,9 +107,7 @@ func TestTargetsAreNotifiedOnceIfTheirWorkerIsKilled(t *testing.T) {
 			t.Errorf("delivery %+v", delivery)
 		}
 	}
-	if len(byTarget) != 3*each {
-		t.Errorf("deliveries by target: %v", byTarget)
-	}
+	apitest.Equal(t, len(byTarget), 3*each, byTarget)
 	for _, path := range webhooks {
 		wantSigned(t, secrets[path], r.At(path))
 	}
@@ -132,12 +130,8 @@ func wantSigned(t *testing.T, secret string, messages []peers.Received) {
 		if err := verifier.VerifyIgnoringTimestamp(message.Body, message.Header); err != nil {
 			t.Error(err)
 		}
-		if message.Header.Get("webhook-id") != messages[0].Header.Get("webhook-id") {
-			t.Errorf("the ids are %q and %q", message.Header.Get("webhook-id"), messages[0].Header.Get("webhook-id"))
-		}
-		if !strings.Contains(string(message.Body), `"event_type":"ARTIFACT_STARTED"`) {
-			t.Errorf("sent %s", message.Body)
-		}
+		apitest.Equal(t, message.Header.Get("webhook-id"), messages[0].Header.Get("webhook-id"), "the ids")
+		apitest.Contains(t, string(message.Body), `"event_type":"ARTIFACT_STARTED"`)
 	}
 }
 
@@ -164,9 +158,7 @@ func TestFailedDeliveriesAreShownAndCanBeRepeated(t *testing.T) {
 			reasons[delivery.ID] = *reason
 		}
 	}
-	if len(reasons) != 2 {
-		t.Errorf("failed with %v", reasons)
-	}
+	apitest.Equal(t, len(reasons), 2, reasons)
 	for id, reason := range reasons {
 		if strings.Contains(reason, "169.254") || !strings.Contains(reason, "refused") && !strings.Contains(reason, "not allowed") {
 			t.Errorf("the reason is %q", reason)

@@ -42,16 +42,13 @@ func TestAPipelineReportsWithATokenOfItsIssuer(t *testing.T) {
 		otherAudience = "The audience of the token is not the one that the organization expects."
 		otherClaims   = "The claims of the token do not meet the condition that the organization sets."
 	)
-	for name, c := range map[string]struct{ token, message string }{
+	apitest.Each(s, map[string]struct{ token, message string }{
 		"of another branch":        {forge.Token(t, map[string]any{"repository": "acme/shop", "ref_protected": false}), otherClaims},
 		"for another audience":     {forge.Token(t, map[string]any{"aud": "elsewhere", "repository": "acme/shop", "ref_protected": true}), otherAudience},
 		"signed by another issuer": {peers.NewIssuer(t).Token(t, map[string]any{"iss": forge.URL, "repository": "acme/shop", "ref_protected": true}), unknown},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			apitest.WantProblem(t, s.Do(http.MethodGet, path, c.token, nil), http.StatusUnauthorized, c.message, nil)
-		})
-	}
+	}, func(s *apitest.Service, _ string, c struct{ token, message string }) {
+		apitest.WantProblem(s.T, s.Do(http.MethodGet, path, c.token, nil), http.StatusUnauthorized, c.message, nil)
+	})
 	t.Run("in other organizations", func(t *testing.T) {
 		s := s.In(t)
 		for _, org := range []string{s.Public, "nowhere"} {
@@ -61,9 +58,7 @@ func TestAPipelineReportsWithATokenOfItsIssuer(t *testing.T) {
 	})
 	t.Run("operations of users only", func(t *testing.T) {
 		s := s.In(t)
-		if got := s.Do(http.MethodPut, "/api/v2/user/"+s.Org, good, []byte("null")); got.Status != http.StatusForbidden {
-			t.Errorf("status %d: %s", got.Status, got.Body)
-		}
+		apitest.WantAnswer(t, s.Do(http.MethodPut, "/api/v2/user/"+s.Org, good, []byte("null")), http.StatusForbidden)
 	})
 	s.Want(http.StatusOK, http.MethodDelete, "/organizations/"+s.Org+"/identity-providers/forge", nil)
 	apitest.WantProblem(t, s.Do(http.MethodGet, path, good, nil), http.StatusUnauthorized, "A valid API key is required.", nil)
@@ -75,52 +70,45 @@ func TestAPIKeysMayHaveTheFormOfAToken(t *testing.T) {
 	forge := peers.NewIssuer(t)
 	peers.Trust(s, "forge", forge, "exists(claims.sub)", "admin")
 	path := "/api/v2/flows/" + s.Org
-	for name, key := range map[string]string{
+	apitest.Each(s, map[string]string{
 		"of the public API":           "eyJhbGciOiJIUzI1NiJ9." + base64.RawURLEncoding.EncodeToString([]byte(`{"org":"`+s.Org+`"}`)) + ".c2lnbmF0dXJl",
 		"signed by a known issuer":    forge.Token(t, nil),
 		"signed by an unknown issuer": peers.NewIssuer(t).Token(t, nil),
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			declare := func(absent bool) {
-				_, err := s.Process.Store.Tenancy.ApplyBootstrap(t.Context(), identity.Bootstrap{Users: []identity.DeclaredUser{{
-					Name: "reader", Keys: []identity.DeclaredKey{{Secret: evidence.Secret(key), Description: "older", Absent: absent}},
-				}}})
-				s.Must(err)
-			}
-			want := func(status int) {
-				t.Helper()
-				if got := s.Do(http.MethodPut, path, key, []byte(`{"name":"shop","description":""}`)); got.Status != status {
-					t.Errorf("status %d, want %d: %s", got.Status, status, got.Body)
-				}
-			}
-			declare(false)
-			want(http.StatusForbidden) // as the reader, not as the issuer's administrator
-			declare(true)
-			want(http.StatusUnauthorized) // a key that was revoked does not become a token
-		})
-	}
+	}, func(s *apitest.Service, _, key string) {
+		declare := func(absent bool) {
+			_, err := s.Process.Store.Tenancy.ApplyBootstrap(s.T.Context(), identity.Bootstrap{Users: []identity.DeclaredUser{{
+				Name: "reader", Keys: []identity.DeclaredKey{{Secret: evidence.Secret(key), Description: "older", Absent: absent}},
+			}}})
+			s.Must(err)
+		}
+		want := func(status int) {
+			s.T.Helper()
+			apitest.WantAnswer(s.T, s.Do(http.MethodPut, path, key, []byte(`{"name":"shop","description":""}`)), status)
+		}
+		declare(false)
+		want(http.StatusForbidden) // as the reader, not as the issuer's administrator
+		declare(true)
+		want(http.StatusUnauthorized) // a key that was revoked does not become a token
+	})
 }
 
 func TestInvalidIdentityProvidersAreRefused(t *testing.T) {
 	t.Parallel()
 	s := apitest.Share(t)
-	for name, c := range map[string]struct {
+	type testCase struct {
 		name, body, location, text string
-	}{
+	}
+	apitest.Each(s, map[string]testCase{
 		"http":        {"forge", `{"issuer":"http://forge.example.com","audience":"a","privilege":"member","condition":"claims.a == 'b'"}`, "issuer", "Input should be an https URL without user, query and fragment [input: http://forge.example.com]"},
 		"no host":     {"forge", `{"issuer":"https://","audience":"a","privilege":"member","condition":"claims.a == 'b'"}`, "issuer", "Input should be an https URL without user, query and fragment [input: https://]"},
 		"a password":  {"forge", `{"issuer":"https://u:p@forge.example.com","audience":"a","privilege":"member","condition":"claims.a == 'b'"}`, "issuer", "Input should be an https URL without user, query and fragment [input: https://u:p@forge.example.com]"},
 		"for anybody": {"forge", `{"issuer":"https://forge.example.com","audience":"a","privilege":"member","condition":"true"}`, "condition", "the condition must not hold for a token without claims [input: true]"},
 		"no boolean":  {"forge", `{"issuer":"https://forge.example.com","audience":"a","privilege":"member","condition":"claims.a"}`, "condition", "column 1: the result must be a boolean, not a string [input: claims.a]"},
 		"flow":        {"forge", `{"issuer":"https://forge.example.com","audience":"a","privilege":"member","condition":"exists(flow)"}`, "condition", "column 8: 'flow' is unknown: there are claims.<name>, exists(), matches(), true, false, and, or, not, in [input: exists(flow)]"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			got := s.Do(http.MethodPut, "/api/v2/organizations/"+s.Org+"/identity-providers/"+c.name, apitest.AdminKey, []byte(c.body))
-			apitest.WantProblem(t, got, http.StatusBadRequest, "Input payload validation failed", map[string]string{c.location: c.text})
-		})
-	}
+	}, func(s *apitest.Service, name string, c testCase) {
+		got := s.Do(http.MethodPut, "/api/v2/organizations/"+s.Org+"/identity-providers/"+c.name, apitest.AdminKey, []byte(c.body))
+		apitest.WantProblem(s.T, got, http.StatusBadRequest, "Input payload validation failed", map[string]string{c.location: c.text})
+	})
 	got := s.Do(http.MethodPut, "/api/v2/organizations/administrator/identity-providers/forge", apitest.AdminKey,
 		[]byte(`{"issuer":"https://forge.example.com","audience":"a","privilege":"member","condition":"claims.a == 'b'"}`))
 	apitest.WantProblem(t, got, http.StatusBadRequest, "Organization 'administrator' is personal and cannot have identity providers", nil)
@@ -145,14 +133,11 @@ func TestTryingATokenNamesTheUnmetClaim(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := s.Want(http.StatusOK, http.MethodPost, path+"forge/try", []byte(`{"token":"`+c.token+`"}`))
-			if string(got.Body) != c.want {
-				t.Errorf("%s", got.Body)
-			}
+			apitest.Equal(t, string(got.Body), c.want)
 		})
 	}
 	s.Want(http.StatusNotFound, http.MethodPost, path+"other/try", []byte(`{"token":"x"}`))
 	s.Want(http.StatusBadRequest, http.MethodPost, path+"forge/try", []byte(`{}`))
-	if got := s.Do(http.MethodPost, "/api/v2"+path+"forge/try", apitest.MemberKey, []byte(`{"token":"x"}`)); got.Status != http.StatusForbidden {
-		t.Errorf("a member is answered %d", got.Status)
-	}
+	apitest.Equal(t, s.Do(http.MethodPost, "/api/v2"+path+"forge/try", apitest.MemberKey, []byte(`{"token":"x"}`)).Status,
+		http.StatusForbidden, "a member is answered")
 }

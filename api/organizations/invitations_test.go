@@ -36,9 +36,7 @@ func TestAnInvitationMakesOnePersonAMember(t *testing.T) {
 		t.Errorf("the member is %s", apitest.AsJSON(member))
 	}
 	s.Want(http.StatusOK, http.MethodDelete, "/organizations/"+s.Org+"/members/"+apitest.UserOf(apitest.StrangerKey), nil)
-	if again := accept(s, apitest.StrangerKey, secret); again.Status != http.StatusNotFound {
-		t.Errorf("accepted again: %d %s", again.Status, again.Body)
-	}
+	apitest.WantAnswer(t, accept(s, apitest.StrangerKey, secret), http.StatusNotFound)
 	log := s.Read("/membership-audit-log/" + s.Org + "?source=invitation")
 	if apitest.Lookup(t, log, "entries", 0, "user") != apitest.UserOf(apitest.StrangerKey) || apitest.Lookup(t, log, "entries", 0, "changed_by") != apitest.UserOf(apitest.AdminKey) {
 		t.Errorf("the audit log has %s", apitest.AsJSON(log))
@@ -80,32 +78,22 @@ func TestInvalidInvitationsAreNotAccepted(t *testing.T) {
 			}
 		})
 	}
-	if got := accept(s, key, secret); got.Status != http.StatusForbidden {
-		t.Errorf("a service account gets %d: %s", got.Status, got.Body)
-	}
-	if got := accept(s, apitest.StrangerKey, secret); got.Status != http.StatusOK {
-		t.Errorf("the right one is answered %d: %s", got.Status, got.Body)
-	}
+	apitest.WantAnswer(t, accept(s, key, secret), http.StatusForbidden)
+	apitest.WantAnswer(t, accept(s, apitest.StrangerKey, secret), http.StatusOK)
 }
 
 func TestInvalidInvitationsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := apitest.Share(t)
-	for name, c := range map[string]struct{ body, field string }{
+	apitest.Each(s, map[string]struct{ body, field string }{
 		"no role":             {`{}`, "role"},
 		"unknown role":        {`{"role":"owner"}`, "role"},
 		"too long":            {`{"role":"reader","expires_in_days":31}`, "expires_in_days"},
 		"a long text":         {`{"role":"reader","description":"` + strings.Repeat("x", 257) + `"}`, "description"},
 		"a control character": {`{"role":"reader","description":"a\u0000b"}`, "description"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			_, errors := s.Want(http.StatusBadRequest, http.MethodPost, s.InvitationsPath(), []byte(c.body)).Problem(t)
-			if errors[c.field] == "" {
-				t.Errorf("the errors are %q", errors)
-			}
-		})
-	}
+	}, func(s *apitest.Service, _ string, c struct{ body, field string }) {
+		apitest.WantFault(s.T, s.Want(http.StatusBadRequest, http.MethodPost, s.InvitationsPath(), []byte(c.body)), c.field)
+	})
 	s.Want(http.StatusBadRequest, http.MethodPost, "/organizations/"+apitest.UserOf(apitest.AdminKey)+"/invitations", []byte(`{"role":"reader"}`))
 	for range 100 {
 		s.Invite(`{"role":"reader"}`)
@@ -131,16 +119,12 @@ func TestNewUsersJoinByInvitation(t *testing.T) {
 		t.Fatalf("signing in leads to %d %s: %s", got.Status, got.Header.Get("Location"), got.Body)
 	}
 	v.WantPage(http.StatusOK, page, "Join as <bdi>grace</bdi>")
-	if got := v.Open("/" + s.Org).Status; got != http.StatusForbidden {
-		t.Errorf("before joining, the organization answers %d", got)
-	}
+	apitest.Equal(t, v.Open("/"+s.Org).Status, http.StatusForbidden, "before joining, the organization answers")
 	if got := v.Post(page, nil); got.Status != http.StatusSeeOther || got.Header.Get("Location") != "/"+s.Org {
 		t.Fatalf("joining leads to %d %s: %s", got.Status, got.Header.Get("Location"), got.Body)
 	}
 	v.WantPage(http.StatusOK, "/"+s.Org, "grace")
-	if got := v.Open(page); got.Status != http.StatusNotFound || !strings.Contains(string(got.Body), noInvitation) {
-		t.Errorf("the page of the accepted invitation answers %d: %s", got.Status, got.Body)
-	}
+	apitest.WantAnswer(t, v.Open(page), http.StatusNotFound, noInvitation)
 }
 
 func TestSignInWithoutAValidInvitationCreatesNoUser(t *testing.T) {
@@ -148,29 +132,26 @@ func TestSignInWithoutAValidInvitationCreatesNoUser(t *testing.T) {
 	s, i := webclient.StartWithIssuer(t)
 	_, secret := s.Invite(`{"role":"member"}`)
 	page := "/-/invitations/" + s.Org + "/" + secret
-	for name, c := range map[string]struct {
+	type testCase struct {
 		page, user string
 		status     int
-	}{
+	}
+	apitest.Each(s, map[string]testCase{
 		"without an invitation":            {"/" + s.Org, "grace", http.StatusForbidden},
 		"with a wrong secret":              {page + "x", "grace", http.StatusForbidden},
 		"with an invalid name":             {page, "grace@example.com", http.StatusBadRequest},
 		"with the name of an organization": {page, s.Public, http.StatusBadRequest},
-	} {
-		t.Run(name, func(t *testing.T) {
-			v := webclient.NewVisitor(s.In(t))
-			redirect, err := url.Parse(v.Open("/signin/oidc?next=" + url.QueryEscape(c.page)).Header.Get("Location"))
-			v.Must(err)
-			i.Claims = map[string]any{"preferred_username": c.user, "nonce": redirect.Query().Get("nonce")}
-			got := v.Open("/signin/oidc/callback?code=c&state=" + redirect.Query().Get("state"))
-			if got.Status != c.status {
-				t.Errorf("status %d: %s", got.Status, got.Body)
-			}
-			if home := v.Open("/"); home.Status != http.StatusSeeOther || !strings.HasPrefix(home.Header.Get("Location"), "/signin") {
-				t.Errorf("somebody is signed in: %d", home.Status)
-			}
-		})
-	}
+	}, func(s *apitest.Service, _ string, c testCase) {
+		v := webclient.NewVisitor(s)
+		redirect, err := url.Parse(v.Open("/signin/oidc?next=" + url.QueryEscape(c.page)).Header.Get("Location"))
+		v.Must(err)
+		i.Claims = map[string]any{"preferred_username": c.user, "nonce": redirect.Query().Get("nonce")}
+		got := v.Open("/signin/oidc/callback?code=c&state=" + redirect.Query().Get("state"))
+		apitest.Equal(s.T, got.Status, c.status, got.Body)
+		if home := v.Open("/"); home.Status != http.StatusSeeOther || !strings.HasPrefix(home.Header.Get("Location"), "/signin") {
+			s.T.Errorf("somebody is signed in: %d", home.Status)
+		}
+	})
 	if got := webclient.NewVisitor(s).Post(page, nil); got.Status != http.StatusSeeOther || !strings.HasPrefix(got.Header.Get("Location"), "/signin?next=") {
 		t.Errorf("joining without signing in answers %d: %s", got.Status, got.Body)
 	}

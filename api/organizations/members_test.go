@@ -52,13 +52,10 @@ func TestMembersAreAddedChangedAndRemoved(t *testing.T) {
 	denied := "Access denied to " + address
 	apitest.WantProblem(t, s.Do(http.MethodGet, address, key, nil), http.StatusForbidden, denied, nil)
 	s.Want(http.StatusCreated, http.MethodPut, memberPath(s, "/"+user), []byte(`{"role":"reader"}`))
-	if got := s.Do(http.MethodGet, address, key, nil); got.Status != http.StatusOK {
-		t.Errorf("a reader gets %d: %s", got.Status, got.Body)
-	}
+	apitest.WantAnswer(t, s.Do(http.MethodGet, address, key, nil), http.StatusOK)
 	s.Want(http.StatusOK, http.MethodPut, memberPath(s, "/"+user), []byte(`{"role":"member"}`))
-	if got := s.Do(http.MethodPut, address, key, []byte(`{"name":"shop","description":"","template":[]}`)); got.Status != http.StatusCreated {
-		t.Errorf("a member gets %d: %s", got.Status, got.Body)
-	}
+	apitest.WantAnswer(t, s.Do(http.MethodPut, address, key, []byte(`{"name":"shop","description":"","template":[]}`)),
+		http.StatusCreated)
 	if got := apitest.Lookup(t, s.Read(memberPath(s, "/"+user)), "role"); got != "member" {
 		t.Errorf("role %v", got)
 	}
@@ -90,9 +87,7 @@ func TestServiceAccountsOfALeavingMemberAreListedAndRevoked(t *testing.T) {
 	change := func(status int, method, query, body string) []any {
 		t.Helper()
 		answer := s.Want(status, method, memberPath(s, "/"+user+query), []byte(body)).Value(t)
-		if apitest.Lookup(t, answer, "message") != "OK" {
-			t.Errorf("it answers %s", apitest.AsJSON(answer))
-		}
+		apitest.WantMember(t, answer, "message", "OK")
 		return apitest.Lookup(t, answer, "left_service_accounts").([]any)
 	}
 	change(http.StatusCreated, http.MethodPut, "", `{"role":"member"}`)
@@ -104,9 +99,8 @@ func TestServiceAccountsOfALeavingMemberAreListedAndRevoked(t *testing.T) {
 	if left := change(http.StatusOK, http.MethodPut, "", `{"role":"member"}`); len(left) != 0 {
 		t.Errorf("left are %s", apitest.AsJSON(left))
 	}
-	if left := apitest.AsJSON(change(http.StatusOK, http.MethodPut, "", `{"role":"reader"}`)); left != `[{"keys_revoked":false,"name":"leavers-robot","privilege":"member"}]` {
-		t.Errorf("left are %s", left)
-	}
+	apitest.Equal(t, apitest.AsJSON(change(http.StatusOK, http.MethodPut, "", `{"role":"reader"}`)),
+		`[{"keys_revoked":false,"name":"leavers-robot","privilege":"member"}]`, "left")
 	for _, account := range s.Read(accountPath(s, "")).([]any) {
 		_, left := account.(map[string]any)["left_by_creator"]
 		if left != (apitest.Lookup(t, account, "name") == "leavers-robot") {
@@ -114,12 +108,9 @@ func TestServiceAccountsOfALeavingMemberAreListedAndRevoked(t *testing.T) {
 		}
 	}
 	webclient.SignedIn(s, apitest.ReaderKey).WantPage(http.StatusOK, "/"+s.Org+"/settings/service-accounts", `<td data-label="Left by creator"><bdi>true</bdi>`)
-	if got := s.Do(http.MethodGet, "/api/v2/flows/"+s.Org, robot, nil); got.Status != http.StatusOK {
-		t.Errorf("its key answers %d", got.Status)
-	}
-	if left := apitest.AsJSON(change(http.StatusOK, http.MethodDelete, "?revoke_service_accounts=true", "")); left != `[{"keys_revoked":true,"name":"leavers-robot","privilege":"member"}]` {
-		t.Errorf("left are %s", left)
-	}
+	apitest.Equal(t, s.Do(http.MethodGet, "/api/v2/flows/"+s.Org, robot, nil).Status, http.StatusOK, "its key answers")
+	apitest.Equal(t, apitest.AsJSON(change(http.StatusOK, http.MethodDelete, "?revoke_service_accounts=true", "")),
+		`[{"keys_revoked":true,"name":"leavers-robot","privilege":"member"}]`, "left")
 	apitest.WantMessage(t, s.Do(http.MethodGet, "/api/v2/flows/"+s.Org, robot, nil), apitest.InvalidKey)
 	entries := apitest.Lookup(t, s.Read("/membership-audit-log/"+s.Org+"?event_type=removed&search="+user), "entries").([]any)
 	if len(entries) == 0 || apitest.AsJSON(apitest.Lookup(t, entries[len(entries)-1], "left_service_accounts")) != `["leavers-robot"]` {
@@ -140,9 +131,7 @@ func TestARepeatedRemovalRevokesTheKeysThatWereLeft(t *testing.T) {
 		s.Want(http.StatusNotFound, http.MethodDelete, memberPath(s, "/"+user+query), nil)
 	}
 	remove("")
-	if got := s.Do(http.MethodGet, "/api/v2/flows/"+s.Org, robot, nil); got.Status != http.StatusOK {
-		t.Errorf("its key answers %d", got.Status)
-	}
+	apitest.Equal(t, s.Do(http.MethodGet, "/api/v2/flows/"+s.Org, robot, nil).Status, http.StatusOK, "its key answers")
 	remove("?revoke_service_accounts=true")
 	apitest.WantMessage(t, s.Do(http.MethodGet, "/api/v2/flows/"+s.Org, robot, nil), apitest.InvalidKey)
 }
@@ -168,9 +157,7 @@ func TestUsersCreateOrganizations(t *testing.T) {
 	}
 	apitest.WantProblem(t, create(`{"name":"`+strings.ToUpper(name)+`"}`), http.StatusBadRequest, "Organization named '"+name+"' already exists", nil)
 	for _, wrong := range []string{"", "..", "a/b", "default-org", "api-keys"} {
-		if got := create(`{"name":"` + wrong + `"}`); got.Status != http.StatusBadRequest {
-			t.Errorf("%q: status %d: %s", wrong, got.Status, got.Body)
-		}
+		apitest.WantAnswer(t, create(`{"name":"`+wrong+`"}`), http.StatusBadRequest)
 	}
 	apitest.WantProblem(t, s.Do(http.MethodGet, "/api/v2/flows/"+name, apitest.AdminKey, nil), http.StatusForbidden, "Access denied to /api/v2/flows/"+name, nil)
 }
@@ -247,9 +234,7 @@ func TestAuditLogRecordsChangesOfAccess(t *testing.T) {
 		fmt.Sprintf("?from_timestamp=%d.5&source=app&event_type=changed", begun.Unix()-1): changed,
 		fmt.Sprintf("?to_timestamp=%d&source=app", begun.Unix()-1):                        "",
 	} {
-		if got := listEntries(query); got != want {
-			t.Errorf("%s: %s\nwant %s", query, got, want)
-		}
+		apitest.Equal(t, listEntries(query), want, query)
 	}
 	first := s.Read(log + "?source=app&per_page=2")
 	if apitest.Lookup(t, first, "total_count") != 5.0 || apitest.Lookup(t, first, "total_pages") != 3.0 || apitest.Lookup(t, first, "entries", 0, "changed_by") != "administrator" {

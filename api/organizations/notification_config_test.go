@@ -66,7 +66,7 @@ func TestNotificationConfigIsReadAsItWasWritten(t *testing.T) {
 func TestWrongNotificationConfigsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := apitest.Share(t)
-	for body, want := range map[string]map[string]string{
+	apitest.Each(s, map[string]map[string]string{
 		`{}`: {"targets": "Field required [input: None]"},
 		`{"targets":[{"type":"EMAIL","emails":["x"]}]}`: {"targets[0].emails[0]": "Input should be an e-mail address without a display name [input: x]"},
 		`{"targets":[],"detection":[]}`:                 {"detection": "Input should be a valid dictionary or object to extract fields from [input: []]"},
@@ -74,17 +74,13 @@ func TestWrongNotificationConfigsAreRefused(t *testing.T) {
 			"detection.days_before[0]": "Input should be less than or equal to 30 [input: 31]"},
 		`{"targets":[],"detection":{"days_before":[]}}`: {
 			"detection.days_before": "List should have at least 1 item after validation, not 0 [input: []]"},
-	} {
-		t.Run(s.CaseName(body), func(t *testing.T) {
-			got := s.In(t).Do(http.MethodPut, "/api/v2"+configPath(s), apitest.AdminKey, []byte(body))
-			apitest.WantProblem(t, got, http.StatusBadRequest, "Input payload validation failed", want)
-		})
-	}
+	}, func(s *apitest.Service, body string, want map[string]string) {
+		got := s.Do(http.MethodPut, "/api/v2"+configPath(s), apitest.AdminKey, []byte(body))
+		apitest.WantProblem(s.T, got, http.StatusBadRequest, "Input payload validation failed", want)
+	})
 	got := s.Do(http.MethodGet, "/api/v2/notification-config/"+s.Org+"/other", apitest.AdminKey, nil)
 	apitest.WantProblem(t, got, http.StatusBadRequest, "Input payload validation failed", map[string]string{"path.notification_type": "Input should be 'api_key_expiry' [input: other]"})
-	if got := s.Read(configPath(s)); apitest.Lookup(t, got, "action_number") != nil {
-		t.Errorf("stored %v", got)
-	}
+	apitest.WantMember(t, s.Read(configPath(s)), "action_number", nil)
 }
 
 // TestNotificationsOfKeysAreForAdministrators also reaches the action that the configuration is stored as.
@@ -117,13 +113,9 @@ func TestConfigOfAnotherOrganizationStaysAsItIs(t *testing.T) {
 	s := apitest.Share(t)
 	putConfig(s, `{"targets":[`+apitest.DeadTarget+`]}`)
 	theirs := "/notification-config/" + s.Public + "/api_key_expiry"
-	if got := s.Read(theirs); apitest.Lookup(t, got, "action_number") != nil {
-		t.Errorf("theirs is %v", got)
-	}
+	apitest.WantMember(t, s.Read(theirs), "action_number", nil)
 	s.Want(http.StatusOK, http.MethodDelete, theirs, nil)
-	if got := s.Read(configPath(s)); apitest.Lookup(t, got, "action_number") != 1.0 {
-		t.Errorf("ours is %v", got)
-	}
+	apitest.WantMember(t, s.Read(configPath(s)), "action_number", 1.0)
 }
 
 func TestNotificationConfigShowsTheLastOutcomes(t *testing.T) {
@@ -159,7 +151,5 @@ func TestKeysThatExpireAreSearchedWhenAWorkerStarts(t *testing.T) {
 		t.Fatalf("there are %d deliveries", len(deliveries))
 	}
 	want := "API key " + id + " (builds) of the service account ci expires at " + time.Unix(expires, 0).UTC().Format(time.RFC3339)
-	if apitest.Lookup(t, deliveries[0], "event_type") != "API_KEY_EXPIRES" || apitest.Lookup(t, deliveries[0], "description") != want {
-		t.Errorf("the delivery is %v", deliveries[0])
-	}
+	apitest.WantMembers(t, deliveries[0], map[string]any{"event_type": "API_KEY_EXPIRES", "description": want})
 }

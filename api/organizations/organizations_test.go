@@ -22,9 +22,7 @@ func TestNewOrganizationsHaveTheBetaFeaturesUnlessTheSettingSaysOtherwise(t *tes
 		if !want {
 			status = http.StatusForbidden
 		}
-		if got := s.Do(http.MethodGet, "/api/v2/controls/fresh", apitest.MemberKey, nil); got.Status != status {
-			t.Errorf("%s: controls answer %d: %s", setting, got.Status, got.Body)
-		}
+		apitest.WantAnswer(t, s.Do(http.MethodGet, "/api/v2/controls/fresh", apitest.MemberKey, nil), status)
 	}
 }
 
@@ -34,9 +32,8 @@ func TestExperimentalFeaturesAreEnabledAndDisabled(t *testing.T) {
 	address := "/organizations/" + s.Org + "/experimental_features"
 	wantEnabled := func(want bool) {
 		t.Helper()
-		if got := apitest.Lookup(t, s.Read("/organizations/"+s.Org), "experimental_features_enabled"); got != want {
-			t.Errorf("experimental_features_enabled is %v, want %t", got, want)
-		}
+		apitest.Equal[any](t, apitest.Lookup(t, s.Read("/organizations/"+s.Org), "experimental_features_enabled"),
+			want, "experimental_features_enabled")
 	}
 	disable := func() {
 		t.Helper()
@@ -54,7 +51,6 @@ func TestExperimentalFeaturesAreEnabledAndDisabled(t *testing.T) {
 	}
 	s.Want(http.StatusOK, http.MethodGet, "/controls/"+s.Org, nil)
 	disable()
-	if got := apitest.Lookup(t, s.Read("/organizations/"+s.Public), "experimental_features_enabled"); got != others {
-		t.Errorf("experimental_features_enabled of another organization is %v, was %v", got, others)
-	}
+	apitest.Equal(t, apitest.Lookup(t, s.Read("/organizations/"+s.Public), "experimental_features_enabled"),
+		others, "experimental_features_enabled of another organization is , was")
 }

@@ -29,14 +29,10 @@ func TestAServiceAccountIsCreatedChangedAndDeleted(t *testing.T) {
 	s := apitest.ShareOnAnyEngine(t)
 	created := s.Want(http.StatusCreated, http.MethodPost, accountPath(s, ""), []byte(`{"name":"ci","description":"builds","privilege":"member"}`)).Value(t)
 	apitest.ClientReads(t, "service_account", created)
-	for member, want := range map[string]any{"name": "ci", "display_name": "ci", "description": "builds", "privilege": "member", "for_webhook": false} {
-		if got := apitest.Lookup(t, created, member); got != want {
-			t.Errorf("%s is %v, want %v", member, got, want)
-		}
-	}
-	if read := s.Read(accountPath(s, "/ci")); apitest.AsJSON(read) != apitest.AsJSON(created) {
-		t.Errorf("read as %s, created as %s", apitest.AsJSON(read), apitest.AsJSON(created))
-	}
+	apitest.WantMembers(t, created, map[string]any{
+		"name": "ci", "display_name": "ci", "description": "builds", "privilege": "member", "for_webhook": false,
+	})
+	apitest.Equal(t, apitest.AsJSON(s.Read(accountPath(s, "/ci"))), apitest.AsJSON(created), "read as")
 	listed := apitest.ClientReadsEach(t, "service_account", s.Read(accountPath(s, "")))
 	if _, ok := listed[0].(map[string]any)["for_webhook"]; ok || len(listed) != 1 {
 		t.Errorf("listed as %s", apitest.AsJSON(listed))
@@ -49,20 +45,16 @@ func TestAServiceAccountIsCreatedChangedAndDeleted(t *testing.T) {
 		{`{}`, `null`, "snapshotter"},
 	} {
 		got := s.Want(http.StatusOK, http.MethodPatch, accountPath(s, "/ci"), []byte(step.body)).Value(t)
-		if apitest.AsJSON(apitest.Lookup(t, got, "description")) != step.description || apitest.Lookup(t, got, "privilege") != step.privilege {
-			t.Errorf("%s: %s", step.body, apitest.AsJSON(got))
-		}
+		apitest.Equal(t, apitest.AsJSON(apitest.Lookup(t, got, "description")), step.description)
+		apitest.WantMember(t, got, "privilege", step.privilege)
 	}
 	// Clients send null as the body of a DELETE.
-	if got := s.Want(http.StatusOK, http.MethodDelete, accountPath(s, "/ci"), []byte("null")).Text(t); got != "OK" {
-		t.Errorf("deleting answers %q", got)
-	}
+	apitest.Equal(t, s.Want(http.StatusOK, http.MethodDelete, accountPath(s, "/ci"), []byte("null")).Text(t),
+		"OK", "deleting answers")
 	s.WantError(http.StatusNotFound, apitest.AccountNotFound, http.MethodGet, accountPath(s, "/ci"), "")
 	s.WantError(http.StatusNotFound, apitest.AccountNotFound, http.MethodDelete, accountPath(s, "/ci"), "null")
 	s.WantError(http.StatusNotFound, apitest.AccountNotFound, http.MethodPatch, accountPath(s, "/ci"), "{}")
-	if got := apitest.AsJSON(s.Read(accountPath(s, ""))); got != "[]" {
-		t.Errorf("listed are %s", got)
-	}
+	apitest.Equal(t, apitest.AsJSON(s.Read(accountPath(s, ""))), "[]", "listed")
 }
 
 func TestUnknownMembersAreIgnoredInBodiesOfServiceAccountsAndKeys(t *testing.T) {
@@ -78,20 +70,18 @@ func TestInvalidServiceAccountsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := apitest.Share(t)
 	s.Want(http.StatusCreated, http.MethodPost, accountPath(s, ""), []byte(`{"name":"taken"}`))
-	for name, c := range map[string]struct {
+	type testCase struct {
 		method, path, body, message string
 		errors                      map[string]string
-	}{
+	}
+	apitest.Each(s, map[string]testCase{
 		"a taken name": {http.MethodPost, "", `{"name":"taken"}`, "Service account 'taken' already exists in organization '" + s.Org + "'", nil},
 		"a wrong privilege in a change": {http.MethodPatch, "/taken", `{"privilege":"owner"}`, apitest.ValidationMessage,
 			map[string]string{"privilege": "Input should be <Role.ADMIN: 'admin'>, <Role.MEMBER: 'member'>, <Role.SNAPSHOTTER: 'snapshotter'> or <Role.READER: 'reader'> [input: owner]"}},
 		"a key that has expired": {http.MethodPost, "/taken/api-keys", `{"description":"x","expires_at":1500000000}`, "expires_at cannot be in the past", nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			apitest.WantProblem(t, s.Do(c.method, "/api/v2"+accountPath(s, c.path), apitest.AdminKey, []byte(c.body)), http.StatusBadRequest, c.message, c.errors)
-		})
-	}
+	}, func(s *apitest.Service, _ string, c testCase) {
+		apitest.WantProblem(s.T, s.Do(c.method, "/api/v2"+accountPath(s, c.path), apitest.AdminKey, []byte(c.body)), http.StatusBadRequest, c.message, c.errors)
+	})
 	apitest.WantProblem(t, s.Do(http.MethodPost, "/api/v2/service-accounts/administrator", apitest.AdminKey, []byte(`{"name":"ci"}`)), http.StatusBadRequest,
 		"Organization 'administrator' is personal and cannot have service accounts", nil)
 }
@@ -110,18 +100,14 @@ func TestUsersCannotGrantMoreThanTheyHave(t *testing.T) {
 		{apitest.ReaderKey, "reader", 403}, {apitest.SnapshotterKey, "snapshotter", 201}, {apitest.SnapshotterKey, "member", 403},
 		{apitest.MemberKey, "member", 201}, {apitest.MemberKey, "admin", 403}, {apitest.AdminKey, "admin", 201}, {apitest.StrangerKey, "reader", 403},
 	} {
-		if got := create(c.key, fmt.Sprint("account-", i), c.privilege); got.Status != c.status {
-			t.Errorf("%s creates %s: status %d, want %d: %s", apitest.UserOf(c.key), c.privilege, got.Status, c.status, got.Body)
-		}
+		apitest.WantAnswer(t, create(c.key, fmt.Sprint("account-", i), c.privilege), c.status)
 	}
 	create(apitest.MemberKey, "own", "reader")
 	create(apitest.AdminKey, "other", "reader")
 	patch := func(account, body string) apitest.Answer {
 		return s.Do(http.MethodPatch, "/api/v2"+accountPath(s, account), apitest.MemberKey, []byte(body))
 	}
-	if got := patch("/own", `{"privilege":"member"}`); got.Status != http.StatusOK {
-		t.Errorf("status %d: %s", got.Status, got.Body)
-	}
+	apitest.WantAnswer(t, patch("/own", `{"privilege":"member"}`), http.StatusOK)
 	apitest.WantProblem(t, patch("/own", `{"privilege":"admin"}`), http.StatusForbidden, apitest.NoPermission, nil)
 	for _, c := range []struct{ method, path, body string }{
 		{http.MethodPatch, "/other", `{"description":"mine"}`}, {http.MethodDelete, "/other", ""}, {http.MethodGet, "/other/api-keys", ""},
@@ -135,9 +121,7 @@ func TestUsersCannotGrantMoreThanTheyHave(t *testing.T) {
 	apitest.WantProblem(t, s.Do(http.MethodPost, "/api/v2"+accountPath(s, "/own")+"/api-keys", apitest.MemberKey, []byte(`{"description":"up"}`)), http.StatusForbidden, apitest.NoPermission, nil)
 	// A service account manages the accounts that it has created.
 	_, robot := issue(s, "/account-3", apitest.MemberKey, `{"description":"robot"}`)
-	if got := create(robot, "robots-own", "member"); got.Status != http.StatusCreated {
-		t.Errorf("status %d: %s", got.Status, got.Body)
-	}
+	apitest.WantAnswer(t, create(robot, "robots-own", "member"), http.StatusCreated)
 	issue(s, "/robots-own", robot, `{"description":"of a robot"}`)
 }
 
@@ -152,9 +136,7 @@ func TestKeysOfServiceAccounts(t *testing.T) {
 	}
 	wantStatus := func(when, secret string, want int) {
 		t.Helper()
-		if got := use(secret); got != want {
-			t.Errorf("%s: status %d, want %d", when, got, want)
-		}
+		apitest.Equal(t, use(secret), want, when)
 	}
 	now := s.Clock.Read().Unix()
 	id, secret := issue(s, "/ci", apitest.AdminKey, fmt.Sprintf(`{"description":"for the pipeline","expires_at":%d}`, now+100))
@@ -173,9 +155,7 @@ func TestKeysOfServiceAccounts(t *testing.T) {
 		if one := s.Read(accountPath(s, "/ci/api-keys/"+id)); len(listed) != 1 || apitest.AsJSON(one) != apitest.AsJSON(listed[0]) {
 			t.Errorf("listed as %s, read as %s", apitest.AsJSON(listed), apitest.AsJSON(one))
 		}
-		if got := apitest.Lookup(t, listed[0], "expires_at"); got != float64(now+100) {
-			t.Errorf("expires at %v", got)
-		}
+		apitest.Equal[any](t, apitest.Lookup(t, listed[0], "expires_at"), float64(now+100), "expires")
 	})
 	t.Run("stops the second it expires", func(t *testing.T) {
 		s := s.In(t)
@@ -184,9 +164,7 @@ func TestKeysOfServiceAccounts(t *testing.T) {
 		s.Clock.Advance(time.Second)
 		wantStatus("at the second", secret, http.StatusUnauthorized)
 		s.WantError(http.StatusNotFound, apitest.KeyNotFound, http.MethodGet, accountPath(s, "/ci/api-keys/"+id), "")
-		if got := apitest.AsJSON(s.Read(accountPath(s, "/ci/api-keys"))); got != "[]" {
-			t.Errorf("listed are %s", got)
-		}
+		apitest.Equal(t, apitest.AsJSON(s.Read(accountPath(s, "/ci/api-keys"))), "[]", "listed")
 	})
 	t.Run("works for the grace period after it was rotated", func(t *testing.T) {
 		s := s.In(t)
@@ -218,9 +196,8 @@ func TestKeysOfServiceAccounts(t *testing.T) {
 		s := s.In(t)
 		id, secret := issue(s, "/ci", apitest.AdminKey, `{"description":"leaked"}`)
 		wantStatus("before", secret, http.StatusOK)
-		if got := s.Want(http.StatusOK, http.MethodDelete, accountPath(s, "/ci/api-keys/"+id), []byte("null")).Text(t); got != "revoked" {
-			t.Errorf("revoking answers %q", got)
-		}
+		apitest.Equal(t, s.Want(http.StatusOK, http.MethodDelete, accountPath(s, "/ci/api-keys/"+id), []byte("null")).Text(t),
+			"revoked", "revoking answers")
 		apitest.WantProblem(t, s.Do(http.MethodGet, "/api/v2/flows/"+s.Org, secret, nil), http.StatusUnauthorized, apitest.InvalidKey, nil)
 		s.WantError(http.StatusNotFound, apitest.KeyNotFound, http.MethodDelete, accountPath(s, "/ci/api-keys/"+id), "null")
 	})
