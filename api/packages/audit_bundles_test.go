@@ -171,7 +171,7 @@ func testAlteredBundles(s *apitest.Service, key string) {
 	if printed, err := runIn(t, unpack(t, content), "python3", "recount.py", key, "/nowhere/verify-package"); err == nil || !strings.HasPrefix(printed, "FAILED   VERIFY_PACKAGE: ") {
 		t.Errorf("without verify-package, recount.py says %s", printed)
 	}
-	for name, c := range map[string]struct{ member, from, to, says string }{
+	apitest.Each(s, map[string]struct{ member, from, to, says string }{
 		"a row":                      {"population.csv", ",restart,", ",release,", "totals.json: it counts"},
 		"a total":                    {"totals.json", `"deployments": 10`, `"deployments": 11`, "totals.json: it does not add up to the 10 lines"},
 		"the seed":                   {"sample.json", `"seed": "7"`, `"seed": "8"`, "sample.json: another sample is drawn by its seed"},
@@ -183,29 +183,26 @@ func testAlteredBundles(s *apitest.Service, key string) {
 		"a package":                  {"packages/build/", "\x1f\x8b", "\x1f\x8c", "packages/build/"},
 		"the readme":                 {"README.md", "bundle", "Bundle", "README.md: it was altered"},
 		"the report":                 {"report.pdf", "%PDF", "%pdf", "report.pdf: it was altered"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			var altered bytes.Buffer
-			compressed := gzip.NewWriter(&altered)
-			_, err := io.Copy(compressed, apitest.AlterPackage(t, content, func(name string, content []byte) []byte {
-				if !strings.HasPrefix(name, c.member) || name == "SHA256SUMS.note" && c.member == "SHA256SUMS" {
-					return content
-				}
-				return bytes.Replace(content, []byte(c.from), []byte(c.to), 1)
-			}))
-			s.Must(err)
-			s.Must(compressed.Close())
-			printed, err := recount(altered.Bytes(), key)
-			if err == nil || !strings.Contains(printed, "FAILED   "+c.says) || strings.HasPrefix(printed, "OK ") {
-				t.Errorf("recount.py says %v: %s", err, printed)
+	}, func(s *apitest.Service, name string, c struct{ member, from, to, says string }) {
+		var altered bytes.Buffer
+		compressed := gzip.NewWriter(&altered)
+		_, err := io.Copy(compressed, apitest.AlterPackage(s.T, content, func(name string, content []byte) []byte {
+			if !strings.HasPrefix(name, c.member) || name == "SHA256SUMS.note" && c.member == "SHA256SUMS" {
+				return content
 			}
-			printed, err = verify(altered.Bytes(), "--log-key="+key)
-			if err == nil || !strings.Contains(printed, "FAILED   ") || strings.Contains(printed, "\nOK ") {
-				t.Errorf("verify-package says %v: %s", err, printed)
-			}
-		})
-	}
+			return bytes.Replace(content, []byte(c.from), []byte(c.to), 1)
+		}))
+		s.Must(err)
+		s.Must(compressed.Close())
+		printed, err := recount(altered.Bytes(), key)
+		if err == nil || !strings.Contains(printed, "FAILED   "+c.says) || strings.HasPrefix(printed, "OK ") {
+			s.T.Errorf("recount.py says %v: %s", err, printed)
+		}
+		printed, err = verify(altered.Bytes(), "--log-key="+key)
+		if err == nil || !strings.Contains(printed, "FAILED   ") || strings.Contains(printed, "\nOK ") {
+			s.T.Errorf("verify-package says %v: %s", err, printed)
+		}
+	})
 }
 
 // hookedDocuments calls its hook once, before the first query of environment events after armed was set.
@@ -305,9 +302,7 @@ func TestBundleNeedsAPeriodThatHasEnded(t *testing.T) {
 	s.CreateAudit(`"prod"`, from, to.Add(30*24*time.Hour))
 	path := s.AuditsPath() + "/q3/bundle?size=2&seed=1"
 	got := s.Want(http.StatusConflict, http.MethodPost, path, nil)
-	if !strings.Contains(string(got.Body), "Audit 'q3' is open until 20") {
-		t.Errorf("answered %s", got.Body)
-	}
+	apitest.Contains(t, string(got.Body), "Audit 'q3' is open until 20")
 	s.Clock.Advance(31 * 24 * time.Hour)
 	s.Want(http.StatusOK, http.MethodPost, path, nil)
 	if _, err := os.Stat(filepath.Join(unpack(t, bundle(s, "size=2&seed=1")), audit.ChecksumsPath)); err != nil {

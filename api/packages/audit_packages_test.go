@@ -18,50 +18,44 @@ func TestAuditPackagesAreDownloadedAndVerified(t *testing.T) {
 	trail := "/trails/" + s.Org + "/build/1.0"
 	artifact := "/artifacts/" + s.Org + "/build/"
 	attested := s.TrailPath("1.0") + "/attestation/" + attestation
-	for name, c := range map[string]struct {
+	type testCase struct {
 		path, contentType, encoding, filename string
 		attestations, artifacts               int
 		status                                evidence.Status
-	}{
+	}
+	apitest.Each(s, map[string]testCase{
 		"of a trail":        {trail + "/audit_package", "application/gzip", "", "build-1.0-audit-package.tar.gz", 2, 1, evidence.Compliant},
 		"of an artifact":    {artifact + fingerprint + "/audit_package", "application/octet-stream", "gzip", "build-" + fingerprint[:12] + "-audit-package.tar", 2, 1, ""},
 		"by a prefix":       {artifact + fingerprint[:9] + "/audit_package", "application/octet-stream", "gzip", "build-" + fingerprint[:12] + "-audit-package.tar", 2, 1, ""},
 		"of an attestation": {attested + "/audit_package", "application/octet-stream", "gzip", "build-1.0-check-audit-package.tar", 1, 0, ""},
 		"the report alone":  {trail + "/audit_pdf", "application/pdf", "", "build-1.0-audit-report.pdf", 0, 0, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			got := s.Get(http.MethodGet, c.path)
-			if got.Status != http.StatusOK {
-				t.Fatalf("%d %s", got.Status, got.Body)
+	}, func(s *apitest.Service, _ string, c testCase) {
+		got := s.Get(http.MethodGet, c.path)
+		if got.Status != http.StatusOK {
+			s.T.Fatalf("%d %s", got.Status, got.Body)
+		}
+		for header, want := range map[string]string{
+			"Content-Type": c.contentType, "Content-Encoding": c.encoding, "Content-Disposition": "attachment; filename=" + c.filename,
+			"X-Content-Type-Options": "nosniff", "Accept-Ranges": "bytes", "ETag": `"` + apitest.DigestOf(string(got.Body)) + `"`,
+		} {
+			apitest.Equal(s.T, got.Header.Get(header), want, header)
+		}
+		if c.contentType != "application/pdf" {
+			result := apitest.VerifyCompressed(s.T, got.Body)
+			if len(result.Findings) > 0 || result.Attestations != c.attestations || result.Artifacts != c.artifacts || result.Manifest.Status != c.status {
+				s.T.Errorf("verified: %+v of %+v", result, result.Manifest)
 			}
-			for header, want := range map[string]string{
-				"Content-Type": c.contentType, "Content-Encoding": c.encoding, "Content-Disposition": "attachment; filename=" + c.filename,
-				"X-Content-Type-Options": "nosniff", "Accept-Ranges": "bytes", "ETag": `"` + apitest.DigestOf(string(got.Body)) + `"`,
-			} {
-				if got.Header.Get(header) != want {
-					t.Errorf("%s is %q, want %q", header, got.Header.Get(header), want)
-				}
-			}
-			if c.contentType != "application/pdf" {
-				result := apitest.VerifyCompressed(t, got.Body)
-				if len(result.Findings) > 0 || result.Attestations != c.attestations || result.Artifacts != c.artifacts || result.Manifest.Status != c.status {
-					t.Errorf("verified: %+v of %+v", result, result.Manifest)
-				}
-			}
-			if part := s.Get(http.MethodGet, c.path, "Range", "bytes=10-19"); part.Status != http.StatusPartialContent || !bytes.Equal(part.Body, got.Body[10:20]) {
-				t.Errorf("a part is %d %q", part.Status, part.Body)
-			}
-			if known := s.Get(http.MethodGet, c.path, "If-None-Match", got.Header.Get("ETag")); known.Status != http.StatusNotModified {
-				t.Errorf("a package that the client has: %d", known.Status)
-			}
-			state := s.Want(http.StatusOK, http.MethodPost, c.path, nil).Value(t)
-			if apitest.Lookup(t, state, "state") != "ready" || apitest.Lookup(t, state, "size") != float64(len(got.Body)) ||
-				apitest.Lookup(t, state, "sha256") != apitest.DigestOf(string(got.Body)) || apitest.Lookup(t, state, "reason") != nil {
-				t.Errorf("POST answers %v", state)
-			}
+		}
+		if part := s.Get(http.MethodGet, c.path, "Range", "bytes=10-19"); part.Status != http.StatusPartialContent || !bytes.Equal(part.Body, got.Body[10:20]) {
+			s.T.Errorf("a part is %d %q", part.Status, part.Body)
+		}
+		apitest.Equal(s.T, s.Get(http.MethodGet, c.path, "If-None-Match", got.Header.Get("ETag")).Status,
+			http.StatusNotModified, "a package that the client has")
+		state := s.Want(http.StatusOK, http.MethodPost, c.path, nil).Value(s.T)
+		apitest.WantMembers(s.T, state, map[string]any{
+			"state": "ready", "size": float64(len(got.Body)), "sha256": apitest.DigestOf(string(got.Body)), "reason": nil,
 		})
-	}
+	})
 }
 
 // TestClientsThatDecompressAnswersGetATar downloads with a client that accepts gzip and decompresses the answer.
@@ -97,9 +91,7 @@ func TestPackageShowsPermissionsOfAllItsArtifacts(t *testing.T) {
 	shown()
 	s.Want(http.StatusCreated, http.MethodPut, s.AllowlistsPath()+"/prod", fmt.Appendf(nil,
 		`{"artifact_fingerprint":%q,"artifact_name":"app","description":"an exception"}`, apitest.DigestOf("app-0")))
-	if got := shown(); !strings.Contains(got, "an exception") {
-		t.Errorf("the package shows %s", got)
-	}
+	apitest.Contains(t, shown(), "an exception")
 }
 
 func TestInvalidPackageRequestsAreRefused(t *testing.T) {
@@ -148,9 +140,7 @@ func TestUnfinishedPackageIsAnsweredWithRetryAfter(t *testing.T) {
 		apitest.WantUnavailable(t, s.Do(http.MethodGet, "/api/v2"+path+"?wait="+wait, apitest.ReaderKey, nil), "The audit package is being assembled, please try again.")
 	}
 	state := s.Want(http.StatusOK, http.MethodPost, path, nil).Value(t)
-	if apitest.Lookup(t, state, "state") != "pending" || apitest.Lookup(t, state, "size") != nil || apitest.Lookup(t, state, "href") != s.URL+"/api/v2"+path {
-		t.Errorf("POST answers %v", state)
-	}
+	apitest.WantMembers(t, state, map[string]any{"state": "pending", "size": nil, "href": s.URL + "/api/v2" + path})
 }
 
 func TestPackagesOfAnotherOrganizationAreNotShown(t *testing.T) {
@@ -165,9 +155,7 @@ func TestPackagesOfAnotherOrganizationAreNotShown(t *testing.T) {
 		"/trails/" + s.Org + "/build/1.0/audit_package", "/artifacts/" + s.Org + "/build/" + fingerprint + "/audit_package",
 		"/attestations/" + s.Org + "/build/trail/1.0/attestation/" + attestation + "/audit_package",
 	} {
-		if got := s.Do(http.MethodGet, "/api/v2"+path, apitest.AdminKey, nil); got.Status != http.StatusNotFound {
-			t.Errorf("%s: %d", path, got.Status)
-		}
+		apitest.Equal(t, s.Do(http.MethodGet, "/api/v2"+path, apitest.AdminKey, nil).Status, http.StatusNotFound, path)
 	}
 	s.DeliverRelease("1.0")
 	other := s.Get(http.MethodGet, "/artifacts/"+s.Org+"/build/"+fingerprint+"/audit_package")
