@@ -22,10 +22,8 @@ func TestRecordsOfAnArchivedFlowAreReadByItsNewNameAndNotChanged(t *testing.T) {
 	s.CreateFlow("build")
 	s.CreateFlow("other")
 
-	if self := s.FollowLink(shown, "_links", "self", "href"); apitest.Lookup(t, self, 0, "attestation_id") != attestation {
-		t.Errorf("its own link shows %v", self)
-	}
-	for path, want := range map[string]string{
+	apitest.WantMember(t, s.FollowLink(shown, "_links", "self", "href"), "0.attestation_id", attestation)
+	apitest.Each(s, map[string]string{
 		s.FlowsPath() + "/" + name:                                                 `"name":"` + name + `"`,
 		"/trails/" + s.Org + "/" + name:                                            fingerprint,
 		"/trails/" + s.Org + "/" + name + "/1.0":                                   fingerprint,
@@ -33,14 +31,9 @@ func TestRecordsOfAnArchivedFlowAreReadByItsNewNameAndNotChanged(t *testing.T) {
 		"/artifacts/" + s.Org + "/" + name + "/fingerprint/" + fingerprint:         name,
 		"/attestations/" + s.Org + "?name=check&flow=" + name:                      attestation,
 		"/asserts/" + s.Org + "/fingerprint/" + fingerprint + "?flow_name=" + name: fingerprint,
-	} {
-		t.Run(s.CaseName(path), func(t *testing.T) {
-			s := s.In(t)
-			if got := apitest.AsJSON(s.Read(path)); !strings.Contains(got, want) {
-				t.Errorf("it lacks %s: %s", want, got)
-			}
-		})
-	}
+	}, func(s *apitest.Service, path, want string) {
+		apitest.Contains(s.T, apitest.AsJSON(s.Read(path)), want)
+	})
 	for _, path := range []string{"/trails/" + s.Org + "/" + name + "/1.0/audit_package", "/artifacts/" + s.Org + "/" + name + "/" + fingerprint + "/audit_package"} {
 		s.Want(http.StatusOK, http.MethodGet, path, nil)
 	}

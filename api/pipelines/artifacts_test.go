@@ -3,7 +3,6 @@ package pipelines_test
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,17 +18,13 @@ func TestArtifactShowsEverythingThatWasReported(t *testing.T) {
 	s.Want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.Org+"/build", apitest.ArtifactReport("trail-1", "app", fingerprint, commit))
 	got := s.Read("/artifacts/" + s.Org + "/build/fingerprint/" + fingerprint)
 	apitest.ClientReads(t, "artifact", got)
-	for member, want := range map[string]any{
+	apitest.WantMembers(t, got, map[string]any{
 		"fingerprint": fingerprint, "filename": "registry.example.com/cli:1.0", "flow_name": "build", "trail_name": "trail-1",
 		"template_reference_name": "app", "git_commit": commit, "state": "COMPLIANT", "state_info": "All attestations are compliant",
 		"build_url": "https://github.com/acme/cli/actions/runs/1", "repo_url": "https://github.com/acme/cli",
 		"html_url": s.URL + "/" + s.Org + "/flows/build/artifacts/" + fingerprint + "?artifact_id=" + apitest.Lookup(t, got, "id").(string),
 		"api_url":  s.URL + "/api/v2/artifacts/" + s.Org + "/build/fingerprint/" + fingerprint,
-	} {
-		if apitest.Lookup(t, got, member) != want {
-			t.Errorf("%s is %v, want %v", member, apitest.Lookup(t, got, member), want)
-		}
-	}
+	})
 	if apitest.Lookup(t, got, "git_commit_info", "author") != "A. Person <person@example.com>" || apitest.Lookup(t, got, "git_commit_info", "sha1") != commit {
 		t.Errorf("commit %s", apitest.AsJSON(apitest.Lookup(t, got, "git_commit_info")))
 	}
@@ -80,30 +75,22 @@ func TestUnknownCommitHasTheSameValueInAllAnswers(t *testing.T) {
 		shownCommits["snapshot "+name] = apitest.Lookup(t, artifact, "git_commit")
 		shownCommits["flow of snapshot "+name] = apitest.Lookup(t, artifact, "flows", 0, "git_commit")
 	}
-	if len(shownCommits) != 13 {
-		t.Errorf("%d answers have a commit", len(shownCommits))
-	}
+	apitest.Equal(t, len(shownCommits), 13, "answers with a commit")
 	for where, commit := range shownCommits {
 		if commit != evidence.NoCommit {
 			t.Errorf("%s: the commit is %q", where, commit)
 		}
 	}
 	// Where the commit may be null, an unknown commit is null.
-	if commit := latest.Artifact(t, "stranger")["git_commit"]; commit != nil {
-		t.Errorf("an artifact that no flow knows has the commit %v in a snapshot", commit)
-	}
-	for path, members := range map[string][]any{
+	apitest.Equal(t, latest.Artifact(t, "stranger")["git_commit"],
+		nil, "an artifact that no flow knows has the commit in a snapshot")
+	apitest.Each(s, map[string][]any{
 		"/deployments/" + s.Org + "/host/" + unknown:                   {"artifact", "git_commit"},
 		"/artifacts/" + s.Org + "/build/" + unknown + "/latest_commit": {"latest_commit"},
 		"/repos/" + s.Org + "/live-artifacts/acme/web?provider=github": {"live_artifacts", 0, "commit_sha"},
-	} {
-		t.Run(s.CaseName(path), func(t *testing.T) {
-			s := s.In(t)
-			if commit := apitest.Lookup(t, s.Read(path), members...); commit != nil {
-				t.Errorf("the commit is %v, want null", commit)
-			}
-		})
-	}
+	}, func(s *apitest.Service, path string, members []any) {
+		apitest.Equal(s.T, apitest.Lookup(s.T, s.Read(path), members...), nil, "the commit")
+	})
 }
 
 func TestStateOfAnArtifactNamesMissingAndBadAttestations(t *testing.T) {
@@ -124,18 +111,10 @@ trail:
 	want := func(state, info, events string) {
 		t.Helper()
 		got := s.Read("/artifacts/" + s.Org + "/build/fingerprint/" + apitest.AttestedFingerprint)
-		if apitest.Lookup(t, got, "state") != state || apitest.Lookup(t, got, "state_info") != info {
-			t.Errorf("got %v, %v; want %s, %s", apitest.Lookup(t, got, "state"), apitest.Lookup(t, got, "state_info"), state, info)
-		}
-		if shown := apitest.History(t, got); shown != events {
-			t.Errorf("history %q, want %q", shown, events)
-		}
-		if listed := apitest.Lookup(t, s.Read("/artifacts/"+s.Org), 0, "state"); listed != state {
-			t.Errorf("listed as %v", listed)
-		}
-		if required := fmt.Sprint(apitest.Lookup(t, got, "template")); required != "[test review]" {
-			t.Errorf("template %s", required)
-		}
+		apitest.WantMembers(t, got, map[string]any{"state": state, "state_info": info})
+		apitest.Equal(t, apitest.History(t, got), events, "history")
+		apitest.Equal[any](t, apitest.Lookup(t, s.Read("/artifacts/"+s.Org), 0, "state"), state, "listed as")
+		apitest.Equal(t, fmt.Sprint(apitest.Lookup(t, got, "template")), "[test review]", "template")
 		if apitest.Lookup(t, got, "last_modified_at").(float64) < apitest.Lookup(t, got, "created_at").(float64) {
 			t.Error("modified before it was created")
 		}
@@ -178,9 +157,8 @@ func TestHistoryHasTheReportAndThenEveryAttestationInOrder(t *testing.T) {
 	const want = "app reported scan" + received + " scan" + received + " test" + received + " test" + received + " test" + received
 	got := s.Read("/artifacts/" + s.Org + "/build/fingerprint/" + apitest.AttestedFingerprint)
 	found := apitest.Lookup(t, s.Read("/search/"+s.Org+"/sha/"+apitest.AttestedFingerprint[:9]), "artifacts", 0)
-	if apitest.History(t, got) != want || apitest.History(t, found) != want {
-		t.Errorf("history %q, found with %q, want %q", apitest.History(t, got), apitest.History(t, found), want)
-	}
+	apitest.Equal(t, apitest.History(t, got), want)
+	apitest.Equal(t, apitest.History(t, found), want)
 }
 
 // TestArtifactsDroppedFromTheirSlotCostNoMore reads many artifacts of one name. Their slot has only the latest of them:
@@ -206,9 +184,8 @@ func TestArtifactsDroppedFromTheirSlotCostNoMore(t *testing.T) {
 		t.Errorf("%d commands for the list and %d for one, with few artifacts %d and %d", listed, shown, fewListed, fewShown)
 	}
 	states := apitest.Column(t, s.Read(list), "state")
-	if strings.Count(states, "NON-COMPLIANT") != 23 || len(strings.Fields(states)) != 46 {
-		t.Errorf("the states are %s", states)
-	}
+	apitest.Equal(t, strings.Count(states, "NON-COMPLIANT"), 23)
+	apitest.Equal(t, len(strings.Fields(states)), 46)
 	if got := s.Read(one); apitest.Lookup(t, got, "state") != "NON-COMPLIANT" || apitest.History(t, got) != "app reported scan evidence received" {
 		t.Errorf("got %s", apitest.AsJSON(got))
 	}
@@ -226,7 +203,7 @@ func TestArtifactIsFoundByFingerprintTrailAndAttestation(t *testing.T) {
 	s.ReportArtifact("release", "t1", "app", one, apitest.FirstCommit)
 	scan, named := apitest.Lookup(t, s.OnlyAttestation("t1", "scan"), "attestation_id").(string), apitest.Lookup(t, s.OnlyAttestation("t2", "named"), "attestation_id").(string)
 	base := "/artifacts/" + s.Org + "/build/fingerprint/"
-	for name, c := range map[string]struct{ path, fingerprint, trail string }{
+	apitest.Each(s, map[string]struct{ path, fingerprint, trail string }{
 		"fingerprint":                    {one, one, "t2"},
 		"prefix of one fingerprint":      {one[:6], one, "t2"},
 		"prefix of two fingerprints":     {"abcde", other, "t1"},
@@ -237,43 +214,33 @@ func TestArtifactIsFoundByFingerprintTrailAndAttestation(t *testing.T) {
 		"trail and attestation":          {one + "?trail=t1&attestation_id=" + scan, one, "t1"},
 		"prefix of two and attestation":  {"abcde?attestation_id=" + scan, one, "t1"},
 		"prefix and attestation by name": {"abcde?attestation_id=" + named, one, "t2"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := s.In(t).Read(base + c.path)
-			if apitest.Lookup(t, got, "fingerprint") != c.fingerprint || apitest.Lookup(t, got, "trail_name") != c.trail {
-				t.Errorf("got %v in %v, want %v in %v", apitest.Lookup(t, got, "fingerprint"), apitest.Lookup(t, got, "trail_name"), c.fingerprint, c.trail)
-			}
-		})
-	}
-	for name, c := range map[string]struct{ path, fingerprint string }{
+	}, func(s *apitest.Service, _ string, c struct{ path, fingerprint, trail string }) {
+		got := s.Read(base + c.path)
+		apitest.WantMembers(s.T, got, map[string]any{"fingerprint": c.fingerprint, "trail_name": c.trail})
+	})
+	apitest.Each(s, map[string]struct{ path, fingerprint string }{
 		"unknown trail":                   {one[:6] + "?trail=none", one[:6]},
 		"another trail":                   {other + "?trail=t2", other},
 		"unknown fingerprint":             {apitest.PadHex("abcdf", 64), apitest.PadHex("abcdf", 64)},
 		"attestation of another artifact": {other + "?attestation_id=" + scan, other},
 		"attestation of another trail":    {one + "?trail=t2&attestation_id=" + scan, one},
 		"unknown attestation":             {one + "?attestation_id=00000000-0000-0000-0000-00000000", one},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			apitest.WantMessage(t, s.Want(http.StatusNotFound, http.MethodGet, base+c.path, nil),
-				"Artifact with fingerprint '"+c.fingerprint+"' does not exist in flow 'build' belonging to organization '"+s.Org+"'")
-		})
-	}
+	}, func(s *apitest.Service, _ string, c struct{ path, fingerprint string }) {
+		apitest.WantMessage(s.T, s.Want(http.StatusNotFound, http.MethodGet, base+c.path, nil),
+			"Artifact with fingerprint '"+c.fingerprint+"' does not exist in flow 'build' belonging to organization '"+s.Org+"'")
+	})
 	apitest.WantMessage(t, s.Want(http.StatusNotFound, http.MethodGet, "/artifacts/"+s.Org+"/none/fingerprint/"+one, nil),
 		"Flow named 'none' does not exist for organization '"+s.Org+"'")
-	for path, field := range map[string]string{
+	apitest.Each(s, map[string]string{
 		"build/fingerprint/abcd": "path.fingerprint", "build/fingerprint/ABCDE": "path.fingerprint", "build/fingerprint/" + one + "0": "path.fingerprint",
 		"build/fingerprint/" + one + "?attestation_id=1": "query.attestation_id", "-x/fingerprint/" + one: "path.flow_name",
 		"build/xyz/latest_commit": "path.fingerprint",
-	} {
-		t.Run(s.CaseName(path), func(t *testing.T) {
-			s := s.In(t)
-			message, errors := s.Want(http.StatusBadRequest, http.MethodGet, "/artifacts/"+s.Org+"/"+path, nil).Problem(t)
-			if message != "Input payload validation failed" || !strings.HasPrefix(errors[field], "String should match pattern '^") {
-				t.Errorf("%q %q", message, errors)
-			}
-		})
-	}
+	}, func(s *apitest.Service, path, field string) {
+		message, errors := s.Want(http.StatusBadRequest, http.MethodGet, "/artifacts/"+s.Org+"/"+path, nil).Problem(s.T)
+		if message != "Input payload validation failed" || !strings.HasPrefix(errors[field], "String should match pattern '^") {
+			s.T.Errorf("%q %q", message, errors)
+		}
+	})
 }
 
 func TestArtifactsAreFoundByCommit(t *testing.T) {
@@ -285,31 +252,25 @@ func TestArtifactsAreFoundByCommit(t *testing.T) {
 	s.ReportArtifact("build", "t1", "web", apitest.PadHex("abcde2", 64), apitest.FirstCommit)
 	s.ReportArtifact("build", "t1", "app", apitest.PadHex("abcde3", 64), apitest.SecondCommit)
 	base := "/artifacts/" + s.Org + "/build/commit_sha/"
-	for path, want := range map[string]string{
+	apitest.Each(s, map[string]string{
 		apitest.FirstCommit:               "t1/web t2/app t1/app",
 		apitest.FirstCommit[:7]:           "t1/web t2/app t1/app",
 		apitest.FirstCommit + "?trail=t2": "t2/app",
 		apitest.FirstCommit + "?trail=":   "t1/web t2/app t1/app",
 		apitest.PadHex("9", 40):           "",
 		"main":                            "",
-	} {
-		t.Run(s.CaseName(path), func(t *testing.T) {
-			s := s.In(t)
-			var got []string
-			for _, artifact := range s.Read(base + path).([]any) {
-				apitest.ClientReads(t, "artifact", artifact)
-				got = append(got, fmt.Sprint(apitest.Lookup(t, artifact, "trail_name"), "/", apitest.Lookup(t, artifact, "template_reference_name")))
-			}
-			if strings.Join(got, " ") != want {
-				t.Errorf("got %v, want %s", got, want)
-			}
-		})
-	}
+	}, func(s *apitest.Service, path, want string) {
+		var got []string
+		for _, artifact := range s.Read(base + path).([]any) {
+			apitest.ClientReads(s.T, "artifact", artifact)
+			got = append(got, fmt.Sprint(apitest.Lookup(s.T, artifact, "trail_name"), "/", apitest.Lookup(s.T, artifact, "template_reference_name")))
+		}
+		apitest.Equal(s.T, strings.Join(got, " "), want, got)
+	})
 	// An attestation counts only for the artifact in its own trail.
 	list := s.Read(base + apitest.FirstCommit)
-	if apitest.History(t, apitest.Lookup(t, list, 1)) != "app reported scan evidence received" || apitest.History(t, apitest.Lookup(t, list, 2)) != "app reported" {
-		t.Errorf("got %s", apitest.AsJSON(list))
-	}
+	apitest.Equal(t, apitest.History(t, apitest.Lookup(t, list, 1)), "app reported scan evidence received")
+	apitest.Equal(t, apitest.History(t, apitest.Lookup(t, list, 2)), "app reported")
 	apitest.WantMessage(t, s.Want(http.StatusNotFound, http.MethodGet, "/artifacts/"+s.Org+"/none/commit_sha/"+apitest.FirstCommit, nil),
 		"Flow named 'none' does not exist for organization '"+s.Org+"'")
 }
@@ -317,9 +278,7 @@ func TestArtifactsAreFoundByCommit(t *testing.T) {
 func wantLatestCommit(s *apitest.Service, fingerprint, query string, want any) {
 	s.T.Helper()
 	got := apitest.Lookup(s.T, s.Read("/artifacts/"+s.Org+"/cli-ci/"+fingerprint+"/latest_commit"+query), "latest_commit")
-	if got != want {
-		s.T.Errorf("latest commit of %.8s%s is %v, want %v", fingerprint, query, got, want)
-	}
+	apitest.Equal(s.T, got, want, fingerprint, query)
 }
 
 func TestLatestCommitIsThatOfTheArtifactOrElseOfTheFlow(t *testing.T) {
@@ -346,47 +305,35 @@ func TestArtifactsAreListedInPages(t *testing.T) {
 		s.ReportArtifact("build", "t", "app", apitest.PadHex(fmt.Sprintf("abc%02d", i), 64), apitest.FirstCommit)
 	}
 	s.Want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.Org+"/release", apitest.ArtifactReport("t", "app", apitest.CLIFingerprint, apitest.PipelineCommit))
-	for query, want := range map[string]int{
+	apitest.Each(s, map[string]int{
 		"": 15, "?page=2": 3, "?page=3": 0, "?page=1&per_page=18": 18, "?per_page=5&page=4": 3, "?page=99999999999": 0,
 		"?page=0&per_page=0": 15, "?page=-1&per_page=-1": 15, "?per_page=5000": 18,
 		"?flow_name=build": 15, "?flow_name=build&page=2": 2, "?flow_name=release": 1,
 		"?repo_name=acme/cli": 1, "?repo_name=": 15, "?repo_name=acme/cli&flow_name=build": 0, "?repo_name=acme/cli&flow_name=release": 1,
 		"?search=APP.j": 15, "?search=app.j&page=2": 2, "?search=none": 0, "?search=app.j&flow_name=release": 0,
 		"/build": 15, "/build?page=2": 2, "/release?page=1&per_page=20": 1, "/release?page=2": 0,
-	} {
-		t.Run(s.CaseName(query), func(t *testing.T) {
-			s := s.In(t)
-			got := s.Read("/artifacts/" + s.Org + query).([]any)
-			if len(got) != want {
-				t.Errorf("%d artifacts, want %d", len(got), want)
-			}
-			for _, item := range got {
-				apitest.ClientReads(t, "artifacts_item", item)
-			}
-		})
-	}
+	}, func(s *apitest.Service, query string, want int) {
+		got := s.Read("/artifacts/" + s.Org + query).([]any)
+		apitest.Equal(s.T, len(got), want, "artifacts")
+		for _, item := range got {
+			apitest.ClientReads(s.T, "artifacts_item", item)
+		}
+	})
 	list := s.Read("/artifacts/" + s.Org)
 	if apitest.Lookup(t, list, 0, "fingerprint") != apitest.CLIFingerprint || apitest.Lookup(t, list, 1, "fingerprint") != apitest.PadHex("abc16", 64) {
 		t.Errorf("not the newest first: %s", apitest.Column(t, list, "fingerprint"))
 	}
-	if got := string(s.Want(http.StatusOK, http.MethodGet, "/artifacts/"+s.Org+"?page=9", nil).Body); got != "[]" {
-		t.Errorf("beyond the end: %s", got)
-	}
+	apitest.Equal(t, string(s.Want(http.StatusOK, http.MethodGet, "/artifacts/"+s.Org+"?page=9", nil).Body),
+		"[]", "beyond the end")
 	apitest.WantMessage(t, s.Want(http.StatusNotFound, http.MethodGet, "/artifacts/"+s.Org+"?repo_name=none", nil), "Repo 'none' not found")
-	for _, path := range []string{"?flow_name=none", "/none"} {
-		t.Run(s.CaseName(path), func(t *testing.T) {
-			s := s.In(t)
-			apitest.WantMessage(t, s.Want(http.StatusNotFound, http.MethodGet, "/artifacts/"+s.Org+path, nil),
-				"Flow named 'none' does not exist for organization '"+s.Org+"'")
-		})
-	}
+	apitest.EachOf(s, []string{"?flow_name=none", "/none"}, func(s *apitest.Service, path string) {
+		apitest.WantMessage(s.T, s.Want(http.StatusNotFound, http.MethodGet, "/artifacts/"+s.Org+path, nil),
+			"Flow named 'none' does not exist for organization '"+s.Org+"'")
+	})
 	for query, field := range map[string]string{"?flow_name=": "query.flow_name", "?flow_name=a%20b": "query.flow_name", "?page=x": "query.page", "?per_page=": "query.per_page"} {
 		t.Run(s.CaseName(query), func(t *testing.T) {
 			s := s.In(t)
-			_, errors := s.Want(http.StatusBadRequest, http.MethodGet, "/artifacts/"+s.Org+query, nil).Problem(t)
-			if errors[field] == "" {
-				t.Errorf("%q", errors)
-			}
+			apitest.WantFault(t, s.Want(http.StatusBadRequest, http.MethodGet, "/artifacts/"+s.Org+query, nil), field)
 		})
 	}
 }
@@ -408,20 +355,17 @@ func TestRunningArtifactShowsWhereItRuns(t *testing.T) {
 		got = s.Read("/artifacts/" + s.Org + "/build/fingerprint/" + fingerprint)
 		return len(apitest.Lookup(t, got, "running").([]any)) == 2
 	})
-	if running := fmt.Sprint(apitest.Lookup(t, got, "running")); running != "[map[environment_name:beta snapshot_index:2] map[environment_name:prod snapshot_index:2]]" {
-		t.Errorf("running %s", running)
-	}
-	if events := apitest.History(t, got); events != "app reported Started running in prod#1 environment Started running in beta#2 environment" {
-		t.Errorf("history %q", events)
-	}
+	apitest.Equal(t, fmt.Sprint(apitest.Lookup(t, got, "running")),
+		"[map[environment_name:beta snapshot_index:2] map[environment_name:prod snapshot_index:2]]", "running")
+	apitest.Equal(t, apitest.History(t, got),
+		"app reported Started running in prod#1 environment Started running in beta#2 environment", "history")
 	s.ReportServer("beta", "db")
 	apitest.Eventually(t, "the artifact has exited", func() bool {
 		got = apitest.Lookup(t, s.Read("/artifacts/"+s.Org+"/build/commit_sha/"+apitest.FirstCommit), 0)
 		return apitest.Column(t, apitest.Lookup(t, got, "running"), "environment_name") == "prod"
 	})
-	if exited := fmt.Sprint(apitest.Lookup(t, got, "exited")); exited != "[map[environment_name:beta snapshot_index:3]]" {
-		t.Errorf("exited %s", exited)
-	}
+	apitest.Equal(t, fmt.Sprint(apitest.Lookup(t, got, "exited")),
+		"[map[environment_name:beta snapshot_index:3]]", "exited")
 	if events := apitest.History(t, got); !strings.HasSuffix(events, "No longer running in beta#3 environment") {
 		t.Errorf("history %q", events)
 	}
@@ -488,7 +432,5 @@ func TestListOfArtifactsCostsTheSameForOneAsForMany(t *testing.T) {
 		s.Want(http.StatusCreated, http.MethodPost, fmt.Sprintf("/artifacts/%s/flow-%d", s.Org, i%3),
 			apitest.ArtifactReport(fmt.Sprintf("t%d", i), fmt.Sprintf("app%d", i%4), apitest.PadHex(fmt.Sprintf("abc%02d", i), 64), apitest.PipelineCommit))
 	}
-	if many := commands(); !slices.Equal(one, many) {
-		t.Errorf("one artifact takes %v, many take %v", one, many)
-	}
+	apitest.EqualList(t, one, commands())
 }

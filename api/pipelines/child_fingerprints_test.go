@@ -39,9 +39,7 @@ func runningStates(s *apitest.Service, environment string) string {
 
 func wantStates(s *apitest.Service, when, environment, want string) {
 	s.T.Helper()
-	if got := runningStates(s, environment); got != want {
-		s.T.Errorf("%s %s runs %s, want %s", when, environment, got, want)
-	}
+	apitest.Equal(s.T, runningStates(s, environment), want, when, environment)
 }
 
 func TestChildFingerprintsIdentifyTheSameArtifact(t *testing.T) {
@@ -124,9 +122,7 @@ func TestRunningChildrenAreRecognizedWhenTheirIndexIsReported(t *testing.T) {
 	runImages(s, "prod", "api/amd64")
 	wantStates(s, "attested itself", "prod", "api/amd64 true")
 	for path, want := range map[string]string{"images/fingerprint/" + apitest.DigestOf("api"): "[]", "release/fingerprint/" + apitest.DigestOf("api/amd64"): `[{"environment_name":"prod","snapshot_index":4}]`} {
-		if got := apitest.AsJSON(apitest.Lookup(t, s.Read("/artifacts/"+s.Org+"/"+path), "running")); got != want {
-			t.Errorf("%s runs in %s, want %s", path, got, want)
-		}
+		apitest.Equal(t, apitest.AsJSON(apitest.Lookup(t, s.Read("/artifacts/"+s.Org+"/"+path), "running")), want, path)
 	}
 	if _, resolved := s.Search(apitest.DigestOf("api/amd64")); resolved != "fingerprint "+apitest.DigestOf("api/amd64")+" ["+apitest.DigestOf("api/amd64")+"] []" {
 		t.Errorf("the search resolves it to %s", resolved)
@@ -181,9 +177,7 @@ func TestInvalidChildFingerprintsAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path, body := report(children)
 			got := s.Do(http.MethodPost, "/api/v2"+path, apitest.AdminKey, body)
-			if got.Status != http.StatusBadRequest || !strings.Contains(string(got.Body), "child_fingerprints") {
-				t.Errorf("answered %d %s", got.Status, got.Body)
-			}
+			apitest.WantAnswer(t, got, http.StatusBadRequest, "child_fingerprints")
 		})
 	}
 	for _, children := range []string{"null", "[]", many(100)} {
@@ -209,7 +203,5 @@ func TestPackageOfAnArtifactJudgesItsChildByAllFlows(t *testing.T) {
 	if got := apitest.VerifyCompressed(t, archive); len(got.Findings) > 0 {
 		t.Errorf("the package has the findings %v", got.Findings)
 	}
-	if got := string(apitest.ContentIn(t, archive, "environments.json")); !strings.Contains(got, `"compliant": false`) {
-		t.Errorf("the package says\n%s", got)
-	}
+	apitest.Contains(t, string(apitest.ContentIn(t, archive, "environments.json")), `"compliant": false`)
 }

@@ -140,9 +140,7 @@ func TestEarlierTrailsOfAReleaseNeedApprovalToo(t *testing.T) {
 		"v1 release compliant approved grace ", "v2 release non_compliant approved grace direct,alone", "merged release compliant machine_account ",
 		"bot release non_compliant machine_account late", "v1 rollback compliant approved grace ", "v2 release compliant approved grace ",
 	}
-	if strings.Join(lines, "\n") != strings.Join(want, "\n") {
-		t.Errorf("the population is\n%s\nwant\n%s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
-	}
+	apitest.Equal(t, strings.Join(lines, "\n"), strings.Join(want, "\n"), "the population")
 	if _, total := s.Population("?finding=unapproved_trails"); total != 2 || s.Totals().By["unapproved_trails"] != 2 {
 		t.Errorf("%d deployments brought unapproved trails, by the totals %d", total, s.Totals().By["unapproved_trails"])
 	}
@@ -155,7 +153,5 @@ func TestTemplatesCannotRequireApprovalSinceTheLastRelease(t *testing.T) {
 	s := apitest.ShareOnAnyEngine(t)
 	got := s.WantForm(http.StatusBadRequest, http.MethodPut, "/flows/"+s.Org+"/template_file", `{"name":"build","description":"","visibility":"private"}`,
 		apitest.YAMLFile("version: 1\ntrail:\n  attestations:\n    - {name: pr, type: pull_request, independent_approval: {since_last_release: true}}\n"))
-	if !strings.Contains(string(got.Body), "since_last_release is for policies only") {
-		t.Errorf("it says %s", got.Body)
-	}
+	apitest.Contains(t, string(got.Body), "since_last_release is for policies only")
 }

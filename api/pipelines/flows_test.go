@@ -28,9 +28,7 @@ func TestFlowIsReadAsItWasPut(t *testing.T) {
 	s := apitest.Share(t)
 	got := s.WantForm(http.StatusCreated, http.MethodPut, s.FlowsPath()+"/template_file",
 		`{"name":"Web.ci_1~","description":"the web","visibility":"public","later":1}`, apitest.YAMLFile(apitest.UnusualTemplate))
-	if got.Text(t) != "OK" {
-		t.Errorf("answered %s", got.Body)
-	}
+	apitest.Equal(t, got.Text(t), "OK", got.Body)
 	flow := s.GetFlow("Web.ci_1~")
 	want := apitest.FlowBody{ID: flow.ID, Name: "Web.ci_1~", Description: "the web", Visibility: "public", Org: s.Org, Template: apitest.UnusualTemplate}
 	if flow.ID == "" || flow.Tags == nil || fmt.Sprint(flow) != fmt.Sprint(want) {
@@ -50,9 +48,7 @@ func TestPutOfFlowResetsOmittedFields(t *testing.T) {
 	if after.ID != before.ID || after.Description != "" || after.Visibility != "private" {
 		t.Errorf("got %+v", after)
 	}
-	if after.Tags["kind"] != "build" {
-		t.Error("the tags are gone")
-	}
+	apitest.Equal(t, after.Tags["kind"], "build", "the tags are gone")
 }
 
 func TestPutOfFlowWithoutATemplateKeepsTheTemplate(t *testing.T) {
@@ -62,9 +58,7 @@ func TestPutOfFlowWithoutATemplateKeepsTheTemplate(t *testing.T) {
 	put := func(status int, want string, files ...apitest.Part) {
 		t.Helper()
 		s.WantForm(status, http.MethodPut, path, data, files...)
-		if flow := s.GetFlow("web"); flow.Template != want {
-			t.Errorf("the template is %q, want %q", flow.Template, want)
-		}
+		apitest.Equal(t, s.GetFlow("web").Template, want, "the template")
 	}
 	put(http.StatusCreated, "version: 1\n")
 	put(http.StatusOK, apitest.UnusualTemplate, apitest.YAMLFile(apitest.UnusualTemplate))
@@ -111,9 +105,7 @@ func TestBadFlowsAreRefused(t *testing.T) {
 			t.Errorf("%s: %d %q %q", template, got.Status, message, errors)
 		}
 	}
-	if flows := s.ListFlows(""); len(flows) != 0 {
-		t.Errorf("something was stored: %+v", flows)
-	}
+	apitest.Equal(t, len(s.ListFlows("")), 0, "something was stored")
 }
 
 func TestBadTemplateIsRefusedAndKeepsTheFlow(t *testing.T) {
@@ -121,21 +113,18 @@ func TestBadTemplateIsRefusedAndKeepsTheFlow(t *testing.T) {
 	s := apitest.Share(t)
 	path, data := s.FlowsPath()+"/template_file", `{"name":"web","description":"second"}`
 	s.CreateFlow("web", apitest.YAMLFile(apitest.UnusualTemplate))
-	for name, c := range map[string]struct{ content, text string }{
+	apitest.Each(s, map[string]struct{ content, text string }{
 		"other version":  {"version: 2\nextra: 1\n", "2 validation errors for Template\nversion (line 1)\n  Input should be 1"},
 		"no YAML":        {"version: [\n", "1 validation errors for Template\n(line 2)\n  Invalid YAML: "},
 		"empty":          {"", "1 validation errors for Template\n"},
 		"million levels": {strings.Repeat("[", 1e6), "1 validation errors for Template\n(line 1)\n"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			got := s.WantForm(http.StatusBadRequest, http.MethodPut, path, data, apitest.YAMLFile(c.content))
-			message, errors := got.Problem(t)
-			if message != "Input payload validation failed" || len(errors) != 1 || !strings.HasPrefix(errors["template_file"], c.text) {
-				t.Errorf("%q %q", message, errors)
-			}
-		})
-	}
+	}, func(s *apitest.Service, _ string, c struct{ content, text string }) {
+		got := s.WantForm(http.StatusBadRequest, http.MethodPut, path, data, apitest.YAMLFile(c.content))
+		message, errors := got.Problem(s.T)
+		if message != "Input payload validation failed" || len(errors) != 1 || !strings.HasPrefix(errors["template_file"], c.text) {
+			s.T.Errorf("%q %q", message, errors)
+		}
+	})
 	for size, want := range map[int]string{
 		template.MaxSize + 1: "template_file exceeds the limit of 1 MiB", 10 << 20: "template_file exceeds the limit of 1 MiB",
 		10<<20 + 1: "File size exceeds 10MB limit",
@@ -150,14 +139,10 @@ func TestBadTemplateIsRefusedAndKeepsTheFlow(t *testing.T) {
 	}
 	marked := "\uFEFFversion: 1\r\n"
 	s.WantForm(http.StatusOK, http.MethodPut, path, data, apitest.YAMLFile(marked))
-	if s.GetFlow("web").Template != marked {
-		t.Error("a template with a byte order mark is not given back as it was")
-	}
+	apitest.Equal(t, s.GetFlow("web").Template, marked, "a template with a byte order mark is not given back as it was")
 	large := "version: 1\n#" + strings.Repeat("x", template.MaxSize-13) + "\n"
 	s.WantForm(http.StatusOK, http.MethodPut, path, data, apitest.YAMLFile(large))
-	if s.GetFlow("web").Template != large {
-		t.Error("a large template is not given back as it was")
-	}
+	apitest.Equal(t, s.GetFlow("web").Template, large, "a large template is not given back as it was")
 }
 
 func TestFormTakesOneTemplateAtMost(t *testing.T) {
@@ -165,16 +150,12 @@ func TestFormTakesOneTemplateAtMost(t *testing.T) {
 	s := apitest.Share(t)
 	const data = `{"name":"web","description":""}`
 	s.WantForm(http.StatusCreated, http.MethodPut, s.FlowsPath()+"/template_file", data, apitest.Part{Field: "template_file"})
-	if flow := s.GetFlow("web"); flow.Template != "version: 1\n" {
-		t.Errorf("a form without a file: %+v", flow)
-	}
+	apitest.Equal(t, s.GetFlow("web").Template, "version: 1\n", "a form without a file")
 	for _, path := range []string{s.FlowsPath() + "/template_file", "/trails/" + s.Org + "/web"} {
 		t.Run(s.CaseName(path), func(t *testing.T) {
 			s := s.In(t)
 			got := s.WantForm(http.StatusBadRequest, http.MethodPut, path, data, apitest.YAMLFile("version: 1"), apitest.YAMLFile("version: 1 # again"))
-			if _, errors := got.Problem(t); errors["template_file"] != "Input should be a single file [input: template.yml]" {
-				t.Errorf("%s", got.Body)
-			}
+			apitest.WantFault(t, got, "template_file", "Input should be a single file [input: template.yml]")
 		})
 	}
 }
@@ -200,7 +181,7 @@ func TestFlowsAreListedByNameBareOrInPages(t *testing.T) {
 		s.CreateFlow(name)
 	}
 	s.Want(http.StatusOK, http.MethodPatch, "/tags/"+s.Org+"/flow/bravo", []byte(`{"set_tags":{"team":"x"}}`))
-	for query, want := range map[string]string{
+	apitest.Each(s, map[string]string{
 		"":                                       "Alpha bravo charlie-ci delta",
 		"?search_by_name=a":                      "Alpha bravo charlie-ci delta",
 		"?search_by_name=A":                      "Alpha",
@@ -213,39 +194,31 @@ func TestFlowsAreListedByNameBareOrInPages(t *testing.T) {
 		"?tag=":                                  "",
 		"?space_id=":                             "Alpha bravo charlie-ci delta",
 		"?space_id=93d8505f-bce5-4c7c-a2c8-f9823": "",
-	} {
-		t.Run(s.CaseName(query), func(t *testing.T) {
-			s := s.In(t)
-			if got := flowNames(s.ListFlows(query)); got != want {
-				t.Errorf("listed %s", got)
-			}
-		})
-	}
-	for query, want := range map[string]string{
+	}, func(s *apitest.Service, query, want string) {
+		apitest.Equal(s.T, flowNames(s.ListFlows(query)), want, "listed")
+	})
+	apitest.Each(s, map[string]string{
 		"?page=1&per_page=3":    "Alpha bravo charlie-ci 4 1 3 2",
 		"?per_page=3&page=2":    "delta 4 2 3 2",
 		"?page=9&per_page=3":    " 4 9 3 2",
 		"?per_page=100&tag=no":  " 0 1 100 0",
 		"?page=1":               "Alpha bravo charlie-ci delta 4 1 20 1",
 		"?per_page=1&tag=team ": " 0 1 1 0",
-	} {
-		t.Run(s.CaseName(query), func(t *testing.T) {
-			s := s.In(t)
-			var page struct {
-				Data       []apitest.FlowBody
-				Pagination struct {
-					Total, Page int
-					PerPage     int `json:"per_page"`
-					PageCount   int `json:"page_count"`
-				}
+	}, func(s *apitest.Service, query, want string) {
+		var page struct {
+			Data       []apitest.FlowBody
+			Pagination struct {
+				Total, Page int
+				PerPage     int `json:"per_page"`
+				PageCount   int `json:"page_count"`
 			}
-			s.Want(http.StatusOK, http.MethodGet, s.FlowsPath()+strings.ReplaceAll(query, " ", "%20"), nil).Decode(t, &page)
-			p := page.Pagination
-			if got := fmt.Sprintf("%s %d %d %d %d", flowNames(page.Data), p.Total, p.Page, p.PerPage, p.PageCount); page.Data == nil || got != want {
-				t.Errorf("%q", got)
-			}
-		})
-	}
+		}
+		s.Want(http.StatusOK, http.MethodGet, s.FlowsPath()+strings.ReplaceAll(query, " ", "%20"), nil).Decode(s.T, &page)
+		p := page.Pagination
+		if got := fmt.Sprintf("%s %d %d %d %d", flowNames(page.Data), p.Total, p.Page, p.PerPage, p.PageCount); page.Data == nil || got != want {
+			s.T.Errorf("%q", got)
+		}
+	})
 }
 
 func TestFlowsAreSorted(t *testing.T) {
@@ -257,25 +230,18 @@ func TestFlowsAreSorted(t *testing.T) {
 	for _, flow := range []string{"charlie", "alpha", "bravo", "alpha"} {
 		s.WantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.Org+"/"+flow+"/trail/t/generic", `{"attestation_name":"a","is_compliant":true}`)
 	}
-	for query, want := range map[string]string{
+	apitest.Each(s, map[string]string{
 		"?sort=name":                                "alpha bravo charlie idle zero",
 		"?sort_direction=desc":                      "zero idle charlie bravo alpha",
 		"?sort=latest_activity":                     "idle zero charlie bravo alpha",
 		"?sort=latest_activity&sort_direction=desc": "alpha bravo charlie zero idle",
 		"?sort=latest_activity&sort_direction=desc&search_by_name=o": "bravo zero",
-	} {
-		t.Run(s.CaseName(query), func(t *testing.T) {
-			s := s.In(t)
-			if got := flowNames(s.ListFlows(query)); got != want {
-				t.Errorf("listed %s", got)
-			}
-		})
-	}
+	}, func(s *apitest.Service, query, want string) {
+		apitest.Equal(s.T, flowNames(s.ListFlows(query)), want, "listed")
+	})
 	var page struct{ Data []apitest.FlowBody }
 	s.Want(http.StatusOK, http.MethodGet, s.FlowsPath()+"?sort=latest_activity&sort_direction=desc&per_page=2&page=2", nil).Decode(t, &page)
-	if got := flowNames(page.Data); got != "charlie zero" {
-		t.Errorf("the second page is %s", got)
-	}
+	apitest.Equal(t, flowNames(page.Data), "charlie zero", "the second page")
 }
 
 func TestBadFiltersOfFlowsAreRefused(t *testing.T) {
@@ -313,9 +279,7 @@ func TestFormerNameOfAFlowWorksUntilItIsReused(t *testing.T) {
 	if one, two := s.GetFlow("one"), s.GetFlow("two"); one.ID == id || two.ID != id {
 		t.Errorf("got %+v and %+v", one, two)
 	}
-	if got := flowNames(s.ListFlows("")); got != "one two" {
-		t.Errorf("listed %s", got)
-	}
+	apitest.Equal(t, flowNames(s.ListFlows("")), "one two", "listed")
 }
 
 func TestFlowIsRenamedBackAndForth(t *testing.T) {
@@ -331,9 +295,7 @@ func TestFlowIsRenamedBackAndForth(t *testing.T) {
 			if flow := s.GetFlow(to); flow.ID != id || flow.Name != to {
 				t.Errorf("got %+v", flow)
 			}
-			if got := flowNames(s.ListFlows("")); got != to {
-				t.Errorf("listed %s", got)
-			}
+			apitest.Equal(t, flowNames(s.ListFlows("")), to, "listed")
 		})
 	}
 }
@@ -344,13 +306,9 @@ func TestBadNewNamesOfFlowsAreRefused(t *testing.T) {
 	s.CreateFlow("one")
 	s.CreateFlow("two")
 	got := s.Want(http.StatusBadRequest, http.MethodPut, s.FlowsPath()+"/one/rename", []byte(`{"new_name":"two"}`))
-	if _, errors := got.Problem(t); errors["new_name"] != "A flow with this name already exists [input: two]" {
-		t.Errorf("%q", errors)
-	}
+	apitest.WantFault(t, got, "new_name", "A flow with this name already exists [input: two]")
 	s.Want(http.StatusBadRequest, http.MethodPut, s.FlowsPath()+"/one/rename", []byte("null"))
-	if got := flowNames(s.ListFlows("")); got != "one two" {
-		t.Errorf("listed %s", got)
-	}
+	apitest.Equal(t, flowNames(s.ListFlows("")), "one two", "listed")
 }
 
 func TestNamesOfAnArchivedFlowCanBeReused(t *testing.T) {
@@ -362,16 +320,11 @@ func TestNamesOfAnArchivedFlowCanBeReused(t *testing.T) {
 	if got := s.Want(http.StatusOK, http.MethodPut, s.FlowsPath()+"/two/archive", []byte("null")); got.Text(t) != "OK" {
 		t.Errorf("answered %s", got.Body)
 	}
-	for _, name := range []string{"one", "two"} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			s.Want(http.StatusNotFound, http.MethodGet, s.FlowsPath()+"/"+name, nil)
-			s.Want(http.StatusNotFound, http.MethodPut, s.FlowsPath()+"/"+name+"/archive", nil)
-		})
-	}
-	if flows := s.ListFlows(""); len(flows) != 0 {
-		t.Errorf("listed %+v", flows)
-	}
+	apitest.EachOf(s, []string{"one", "two"}, func(s *apitest.Service, name string) {
+		s.Want(http.StatusNotFound, http.MethodGet, s.FlowsPath()+"/"+name, nil)
+		s.Want(http.StatusNotFound, http.MethodPut, s.FlowsPath()+"/"+name+"/archive", nil)
+	})
+	apitest.Equal(t, len(s.ListFlows("")), 0, "listed")
 	kept, err := s.Process.Store.Flows.Get(t.Context(), id)
 	if err != nil || !kept.Archived || !strings.HasPrefix(kept.Name, "two-archived-at-") {
 		t.Errorf("kept %+v, %v", kept, err)
@@ -401,9 +354,7 @@ func TestConcurrentCreationsOfAFlowMakeOne(t *testing.T) {
 	if statuses[http.StatusCreated] != 1 || statuses[http.StatusOK]+statuses[http.StatusConflict] != apitest.ConcurrentClients()-1 {
 		t.Errorf("answered %v", statuses)
 	}
-	if got := flowNames(s.ListFlows("")); got != "web" {
-		t.Errorf("listed %s", got)
-	}
+	apitest.Equal(t, flowNames(s.ListFlows("")), "web", "listed")
 }
 
 func TestFlowsOfOrganizationsAreSeparate(t *testing.T) {
@@ -418,15 +369,13 @@ func TestFlowsOfOrganizationsAreSeparate(t *testing.T) {
 	}
 	var others []apitest.FlowBody
 	s.Want(http.StatusOK, http.MethodGet, "/flows/"+s.Public, nil).Decode(t, &others)
-	if len(others) != 0 {
-		t.Errorf("listed %+v", others)
-	}
+	apitest.Equal(t, len(others), 0, others)
 }
 
 func TestPublishedSchemasAgreeWithTheGrammars(t *testing.T) {
 	t.Parallel()
 	s := apitest.Share(t)
-	for path, c := range map[string]struct{ good, bad []string }{
+	apitest.Each(s, map[string]struct{ good, bad []string }{
 		"flow-template": {
 			good: []string{`{}`, `{"version":1,"trail":null}`, `{"trail":{"attestations":[{"name":"a","type":"custom:x"}],"artifacts":[{"name":"b","attestations":[{"name":"a","type":"*"}]}]}}`},
 			bad:  []string{`null`, `{"version":2}`, `{"a":1}`, `{"trail":{"artifacts":[{}]}}`, `{"trail":{"artifacts":[{"name":"a b"}]}}`, `{"trail":{"artifacts":null}}`, `{"trail":{"attestations":[{"name":"a","type":"pull-request"}]}}`, `{"trail":{"attestations":[{"name":"a","type":"junit","x":1}]}}`},
@@ -438,26 +387,19 @@ func TestPublishedSchemasAgreeWithTheGrammars(t *testing.T) {
 			},
 			bad: []string{`{}`, `{"_schema":"https://x/v2"}`, `{"_schema":"https://x/v1","a":1}`, `{"_schema":"https://x/v1","artifacts":{"attestations":[{"type":"*"}]}}`, `{"_schema":"https://x/v1","artifacts":{"attestations":[{"type":"*","name":"*"}]}}`, `{"_schema":"https://x/v1","artifacts":{"attestations":[{"type":"junit","for_control":"C1"}]}}`, `{"_schema":"https://x/v1","artifacts":{"attestations":[{"type":"pull-request"}]}}`, `{"_schema":"https://x/v1","artifacts":{"attestations":[{"type":"junit","if":"true"}]}}`, `{"_schema":"https://x/v1","artifacts":{"attestations":[{"type":"junit","exceptions":[]}]}}`},
 		},
-	} {
-		t.Run(path, func(t *testing.T) {
-			s := s.In(t)
-			got := s.Do(http.MethodGet, "/api/v2/schemas/"+path+"/v1", apitest.StrangerKey, nil)
-			if got.Status != http.StatusOK {
-				t.Fatalf("status %d", got.Status)
-			}
-			schema := compileSchema(t, got.Body)
-			for _, document := range slices.Concat(c.good, c.bad) {
-				parsed, err := jsonschema.UnmarshalJSON(strings.NewReader(document))
-				s.Must(err)
-				if err := schema.Validate(parsed); (err == nil) != slices.Contains(c.good, document) {
-					t.Errorf("%s: %v", document, err)
-				}
-			}
-			if got := s.Do(http.MethodGet, "/api/v2/schemas/"+path+"/v1", "", nil); got.Status != http.StatusUnauthorized {
-				t.Errorf("%s without a key: status %d", path, got.Status)
-			}
-		})
-	}
+	}, func(s *apitest.Service, path string, c struct{ good, bad []string }) {
+		got := s.Do(http.MethodGet, "/api/v2/schemas/"+path+"/v1", apitest.StrangerKey, nil)
+		if got.Status != http.StatusOK {
+			s.T.Fatalf("status %d", got.Status)
+		}
+		schema := compileSchema(s.T, got.Body)
+		for _, document := range slices.Concat(c.good, c.bad) {
+			parsed, err := jsonschema.UnmarshalJSON(strings.NewReader(document))
+			s.Must(err)
+			apitest.Equal(s.T, schema.Validate(parsed) == nil, slices.Contains(c.good, document), document)
+		}
+		apitest.Equal(s.T, s.Do(http.MethodGet, "/api/v2/schemas/"+path+"/v1", "", nil).Status, http.StatusUnauthorized, path)
+	})
 }
 
 func compileSchema(t *testing.T, text []byte) *jsonschema.Schema {

@@ -17,7 +17,7 @@ func TestRepoIsReadByNameWithSlashesOrByID(t *testing.T) {
 	id := s.ReportRepo(s.Org, "cyber-dojo/differ", "github", "42", `,"description":"of a test"`)
 	deep := s.ReportRepo(s.Org, "a/b/c", "gitlab", "43", "")
 	shadowed := s.ReportRepo(s.Org, "tags", "github", "44", "")
-	for path, want := range map[string]string{
+	apitest.Each(s, map[string]string{
 		"/cyber-dojo/differ":                 id,
 		"/cyber-dojo%2Fdiffer":               id,
 		"/cyber-dojo/differ?provider=github": id,
@@ -28,16 +28,11 @@ func TestRepoIsReadByNameWithSlashesOrByID(t *testing.T) {
 		"/a/b/c?provider=gitlab&id=" + id:    id,
 		"/a/b/c?provider=github&id=" + id:    id,
 		"/x?id=" + shadowed:                  shadowed,
-	} {
-		t.Run(s.CaseName(path), func(t *testing.T) {
-			s := s.In(t)
-			got := s.Read("/repos/" + s.Org + path)
-			apitest.ClientReads(t, "repo", got)
-			if apitest.Lookup(t, got, "id") != want {
-				t.Errorf("got %s", apitest.AsJSON(got))
-			}
-		})
-	}
+	}, func(s *apitest.Service, path, want string) {
+		got := s.Read("/repos/" + s.Org + path)
+		apitest.ClientReads(s.T, "repo", got)
+		apitest.WantMember(s.T, got, "id", want)
+	})
 	got := s.Read("/repos/" + s.Org + "/cyber-dojo/differ")
 	if apitest.Lookup(t, got, "repo_id") != "42" || apitest.Lookup(t, got, "description") != "of a test" || apitest.Lookup(t, got, "url") != "https://github.example.com/cyber-dojo/differ" {
 		t.Errorf("got %s", apitest.AsJSON(got))
@@ -46,13 +41,11 @@ func TestRepoIsReadByNameWithSlashesOrByID(t *testing.T) {
 		t.Errorf("latest activity %v, %v", when, err)
 	}
 	self := strings.TrimPrefix(apitest.Lookup(t, got, "_links", "self", "href").(string), s.URL+"/api/v2")
-	if again := s.Read(self); apitest.Lookup(t, again, "id") != id {
-		t.Errorf("its own link %s leads to %s", self, apitest.AsJSON(again))
-	}
+	apitest.WantMember(t, s.Read(self), "id", id)
 	if head := s.Do(http.MethodHead, "/api/v2/repos/"+s.Org+"/cyber-dojo/differ", apitest.AdminKey, nil); head.Status != http.StatusOK || len(head.Body) != 0 {
 		t.Errorf("HEAD: %d %q", head.Status, head.Body)
 	}
-	for path, name := range map[string]string{
+	apitest.Each(s, map[string]string{
 		"/differ":                           "differ",
 		"/cyber-dojo/differ/":               "cyber-dojo/differ/",
 		"/cyber-dojo//differ":               "cyber-dojo//differ",
@@ -62,12 +55,9 @@ func TestRepoIsReadByNameWithSlashesOrByID(t *testing.T) {
 		"/cyber-dojo/deployments":           "cyber-dojo/deployments",
 		"/o%27connor/x":                     "o'connor/x",
 		"/cyber-dojo/differ/filter-options": "cyber-dojo/differ/filter-options",
-	} {
-		t.Run(s.CaseName(path), func(t *testing.T) {
-			s := s.In(t)
-			apitest.WantMessage(t, s.Want(http.StatusNotFound, http.MethodGet, "/repos/"+s.Org+path, nil), "Repo '"+name+"' not found")
-		})
-	}
+	}, func(s *apitest.Service, path, name string) {
+		apitest.WantMessage(s.T, s.Want(http.StatusNotFound, http.MethodGet, "/repos/"+s.Org+path, nil), "Repo '"+name+"' not found")
+	})
 	s.Want(http.StatusBadRequest, http.MethodGet, "/repos/"+s.Org+"/cyber-dojo/differ?provider=", nil)
 	s.Want(http.StatusBadRequest, http.MethodGet, "/repos/"+s.Org+"/a%00b", nil)
 }
@@ -81,26 +71,17 @@ func TestRepoOfAnAmbiguousNameNeedsItsProvider(t *testing.T) {
 	}
 	apitest.WantMessage(t, s.Want(http.StatusBadRequest, http.MethodGet, "/repos/"+s.Org+"/acme/cli", nil),
 		"Multiple repos named 'acme/cli' exist (github, gitlab). Specify the 'provider'")
-	for provider, want := range map[string]string{"github": github, "gitlab": gitlab} {
-		t.Run(provider, func(t *testing.T) {
-			s := s.In(t)
-			if got := apitest.Lookup(t, s.Read("/repos/"+s.Org+"/acme/cli?provider="+provider), "id"); got != want {
-				t.Errorf("%v, want %s", got, want)
-			}
-		})
-	}
+	apitest.Each(s, map[string]string{"github": github, "gitlab": gitlab}, func(s *apitest.Service, provider, want string) {
+		apitest.Equal[any](s.T, apitest.Lookup(s.T, s.Read("/repos/"+s.Org+"/acme/cli?provider="+provider), "id"), want)
+	})
 	// Within a provider the name refers to the newest repository, also when an older one is reported after it.
 	s.Clock.Advance(time.Hour)
 	successor := s.ReportRepo(s.Org, "acme/cli", "github", "2", "")
 	s.Clock.Advance(time.Hour)
 	s.ReportRepo(s.Org, "acme/cli", "github", "1", "")
-	if got := apitest.Lookup(t, s.Read("/repos/"+s.Org+"/acme/cli?provider=github"), "id"); got != successor {
-		t.Errorf("got %v, want %s", got, successor)
-	}
+	apitest.Equal[any](t, apitest.Lookup(t, s.Read("/repos/"+s.Org+"/acme/cli?provider=github"), "id"), successor)
 	// A repository that is renamed at its provider stays the same repository.
-	if renamed := s.ReportRepo(s.Org, "acme/client", "gitlab", "1", ""); renamed != gitlab {
-		t.Errorf("renamed, it is %s, not %s", renamed, gitlab)
-	}
+	apitest.Equal(t, s.ReportRepo(s.Org, "acme/client", "gitlab", "1", ""), gitlab, "the renamed repository")
 	s.Want(http.StatusNotFound, http.MethodGet, "/repos/"+s.Org+"/acme/cli?provider=gitlab", nil)
 }
 
@@ -112,7 +93,7 @@ func TestOperationsRefuseAmbiguousRepoNames(t *testing.T) {
 	s.Clock.Advance(time.Hour)
 	s.ReportRepo(s.Org, "acme/cli", "github", "2", "")
 	s.ReportRepo(s.Org, "other", "gitlab", "3", "")
-	for name, path := range map[string]string{
+	apitest.Each(s, map[string]string{
 		"get_repo":             "/repos/" + s.Org + "/acme/cli?",
 		"list_artifacts":       "/artifacts/" + s.Org + "?repo_name=acme/cli",
 		"list_builds":          "/builds/" + s.Org + "?repo_name=acme/cli",
@@ -121,20 +102,15 @@ func TestOperationsRefuseAmbiguousRepoNames(t *testing.T) {
 		"get_env_events":       s.EnvironmentsPath() + "/prod/events?repo_name=acme/cli",
 		"several of its names": s.EnvironmentsPath() + "/prod/events?repo_name=other&repo_name=acme/cli",
 		"get_env_auditlog":     s.EnvironmentsPath() + "/prod/auditlog?repo_names=acme/cli",
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			apitest.WantMessage(t, s.Want(http.StatusBadRequest, http.MethodGet, path, nil),
-				"Multiple repos named 'acme/cli' exist (github). Specify the 'provider'")
-			if name != "several of its names" {
-				s.Want(http.StatusOK, http.MethodGet, path+"&provider=github", nil)
-			}
-			apitest.WantMessage(t, s.Want(http.StatusNotFound, http.MethodGet, path+"&provider=bitbucket", nil), "Repo 'acme/cli' not found")
-			if _, errors := s.Want(http.StatusBadRequest, http.MethodGet, path+"&provider=x", nil).Problem(t); errors["query.provider"] == "" {
-				t.Errorf("a provider that is none: %q", errors)
-			}
-		})
-	}
+	}, func(s *apitest.Service, name, path string) {
+		apitest.WantMessage(s.T, s.Want(http.StatusBadRequest, http.MethodGet, path, nil),
+			"Multiple repos named 'acme/cli' exist (github). Specify the 'provider'")
+		if name != "several of its names" {
+			s.Want(http.StatusOK, http.MethodGet, path+"&provider=github", nil)
+		}
+		apitest.WantMessage(s.T, s.Want(http.StatusNotFound, http.MethodGet, path+"&provider=bitbucket", nil), "Repo 'acme/cli' not found")
+		apitest.WantFault(s.T, s.Want(http.StatusBadRequest, http.MethodGet, path+"&provider=x", nil), "query.provider")
+	})
 	for list, want := range map[string]any{"/artifacts/" + s.Org: evidence.HashAPIKey("acme/cligithub2"), "/builds/" + s.Org: evidence.HashAPIKey("acme/cligithub2")} {
 		t.Run(s.CaseName(list), func(t *testing.T) {
 			s := s.In(t)
@@ -183,7 +159,7 @@ func TestReposAreFilteredSortedAndPaged(t *testing.T) {
 	web := s.ReportRepo(s.Org, "platform/Web", "github", "2", "")
 	s.ReportRepo(s.Org, "differ", "github", "3", `,"namespace_path":["cyber","dojo"]`)
 	s.Must(s.Process.Store.Repos.SetTags(t.Context(), s.OrgID(), web, map[string]string{"team": "tools", "tier": "1"}, nil))
-	for query, want := range map[string]string{
+	apitest.Each(s, map[string]string{
 		"":                                 "differ platform/Web platform/backend/api",
 		"?sort_direction=desc":             "platform/backend/api platform/Web differ",
 		"?per_page=2":                      "differ platform/Web",
@@ -211,19 +187,12 @@ func TestReposAreFilteredSortedAndPaged(t *testing.T) {
 		"?tag=team:core&tag=tier:1":        "platform/Web",
 		"?tag=":                            "",
 		"?provider=github&search=d":        "differ",
-	} {
-		t.Run(s.CaseName(query), func(t *testing.T) {
-			s := s.In(t)
-			if got := apitest.Column(t, s.ListRepos(s.Org, query), "name"); got != want {
-				t.Errorf("got %q, want %q", got, want)
-			}
-		})
-	}
+	}, func(s *apitest.Service, query, want string) {
+		apitest.Equal(s.T, apitest.Column(s.T, s.ListRepos(s.Org, query), "name"), want)
+	})
 	page := s.Read("/repos/" + s.Org + "?page=2&per_page=2&sort_direction=asc")
 	apitest.ClientReads(t, "repos", page)
-	if apitest.Lookup(t, page, "page") != 2.0 || apitest.Lookup(t, page, "per_page") != 2.0 || apitest.Lookup(t, page, "total_pages") != 2.0 || apitest.Lookup(t, page, "total_count") != 3.0 {
-		t.Errorf("got %s", apitest.AsJSON(page))
-	}
+	apitest.WantMembers(t, page, map[string]any{"page": 2.0, "per_page": 2.0, "total_pages": 2.0, "total_count": 3.0})
 	for _, relation := range []string{"self", "first", "prev", "last"} {
 		if href := apitest.Lookup(t, page, "_links", relation, "href").(string); !strings.HasPrefix(href, s.URL+"/api/v2/repos/"+s.Org+"?") {
 			t.Errorf("%s: %s", relation, href)
@@ -250,7 +219,7 @@ func TestFilterOptionsHonourAllFiltersButTheirOwn(t *testing.T) {
 	s.ReportRepo(s.Org, "differ", "bitbucket", "4", "")
 	org := s.OrgID()
 	s.Must(s.Process.Store.Repos.SetTags(t.Context(), org, tagged, map[string]string{"team": "b", "area": "x"}, nil))
-	for query, want := range map[string]string{
+	apitest.Each(s, map[string]string{
 		"":                              "[bitbucket github gitlab] [bitbucket.example.com github.example.com gitlab.example.com] [platform]",
 		"?provider=github":              "[bitbucket github gitlab] [github.example.com] [platform]",
 		"?vcs_instance=x":               "[] [bitbucket.example.com github.example.com gitlab.example.com] []",
@@ -260,15 +229,12 @@ func TestFilterOptionsHonourAllFiltersButTheirOwn(t *testing.T) {
 		"?tag=":                         "[] [] []",
 		"?tag=team:b&provider=github":   "[gitlab] [] []",
 		"?namespace=platform/backend/x": "[] [] []",
-	} {
-		t.Run(s.CaseName(query), func(t *testing.T) {
-			s := s.In(t)
-			got := s.Read("/repos/" + s.Org + "/filter-options" + query)
-			if line := fmt.Sprint(apitest.Lookup(t, got, "providers"), apitest.Lookup(t, got, "vcs_instances"), apitest.Lookup(t, got, "namespace_values")); line != want {
-				t.Errorf("got %s, want %s", line, want)
-			}
-		})
-	}
+	}, func(s *apitest.Service, query, want string) {
+		got := s.Read("/repos/" + s.Org + "/filter-options" + query)
+		if line := fmt.Sprint(apitest.Lookup(s.T, got, "providers"), apitest.Lookup(s.T, got, "vcs_instances"), apitest.Lookup(s.T, got, "namespace_values")); line != want {
+			s.T.Errorf("got %s, want %s", line, want)
+		}
+	})
 	other := s.ReportRepo(s.Org, "differ", "bitbucket", "4", "")
 	s.Must(s.Process.Store.Repos.SetTags(t.Context(), org, other, map[string]string{"team": "a", "area": "x"}, nil))
 	choices := apitest.Lookup(t, s.Read("/repos/"+s.Org+"/tags"), "tag_choices")

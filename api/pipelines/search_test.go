@@ -23,36 +23,27 @@ func TestSearchFindsArtifactsByFingerprintAndCommit(t *testing.T) {
 	s.ReportArtifact("build", "t3", "web", two, other)
 	s.ReportArtifact("build", "t4", "web", two, other)
 	s.AttestGeneric("t4", "scan", false, `,"artifact_fingerprint":"`+two+`"`)
-	for value, want := range map[string]struct{ trails, resolved string }{
+	apitest.Each(s, map[string]struct{ trails, resolved string }{
 		one:      {"t2 t1", "fingerprint " + one + " [" + one + "] []"},
 		one[:6]:  {"t2 t1", "fingerprint " + one + " [" + one + "] []"},
 		"ABCDE1": {"t2 t1", "fingerprint " + one + " [" + one + "] []"},
 		commit:   {"t1", "commit " + commit + " [] [" + commit + "]"},
 		other:    {"t4 t2", "commit " + other + " [] [" + other + "]"},
 		"abcde":  {"t4 t2 t1", "mixed <nil> [" + one + " " + two + "] [" + commit + "]"},
-	} {
-		t.Run(s.CaseName(value), func(t *testing.T) {
-			s := s.In(t)
-			artifacts, resolved := s.Search(value)
-			if got := apitest.Column(t, artifacts, "trail"); got != want.trails || resolved != want.resolved {
-				t.Errorf("%s in %s; want %s in %s", resolved, got, want.resolved, want.trails)
-			}
-		})
-	}
+	}, func(s *apitest.Service, value string, want struct{ trails, resolved string }) {
+		artifacts, resolved := s.Search(value)
+		if got := apitest.Column(s.T, artifacts, "trail"); got != want.trails || resolved != want.resolved {
+			s.T.Errorf("%s in %s; want %s in %s", resolved, got, want.resolved, want.trails)
+		}
+	})
 	artifacts, _ := s.Search(two)
 	found := apitest.Lookup(t, artifacts, 0)
-	for member, want := range map[string]any{
+	apitest.WantMembers(t, found, map[string]any{
 		"fingerprint": two, "name": "app.jar", "has_provenance": true, "git_commit": other, "flow": "build", "pipeline": "build",
 		"template_reference_name": "web", "build_url": "https://ci.example.com/1", "compliance_state": "NON-COMPLIANT",
 		"api_url": s.URL + "/api/v2/artifacts/" + s.Org + "/build/fingerprint/" + two,
-	} {
-		if apitest.Lookup(t, found, member) != want {
-			t.Errorf("%s is %v, want %v", member, apitest.Lookup(t, found, member), want)
-		}
-	}
-	if happened := apitest.History(t, found); happened != "web reported scan evidence received" {
-		t.Errorf("history %q", happened)
-	}
+	})
+	apitest.Equal(t, apitest.History(t, found), "web reported scan evidence received", "history")
 }
 
 func TestSearchFindsRunningArtifactsWithoutProvenance(t *testing.T) {
@@ -72,24 +63,18 @@ func TestSearchFindsRunningArtifactsWithoutProvenance(t *testing.T) {
 	if resolved != "fingerprint "+unknown+" ["+unknown+"] []" || len(artifacts.([]any)) != 1 {
 		t.Errorf("resolved to %s: %s", resolved, apitest.AsJSON(artifacts))
 	}
-	for member, want := range map[string]any{
+	apitest.WantMembers(t, found, map[string]any{
 		"fingerprint": unknown, "name": "/opt/intruder", "has_provenance": false, "git_commit": evidence.NoCommit, "flow": "", "compliance_state": "",
 		"html_url": s.URL + "/" + s.Org + "/environments/prod/snapshots/1", "api_url": s.URL + "/api/v2/snapshots/" + s.Org + "/prod/1",
-	} {
-		if apitest.Lookup(t, found, member) != want {
-			t.Errorf("%s is %v, want %v", member, apitest.Lookup(t, found, member), want)
-		}
-	}
-	if fmt.Sprint(apitest.Lookup(t, found, "running_in")) != "[prod]" || apitest.History(t, found) != "Started running in prod#1 environment" {
-		t.Errorf("got %s", apitest.AsJSON(found))
-	}
+	})
+	apitest.Equal(t, fmt.Sprint(apitest.Lookup(t, found, "running_in")), "[prod]")
+	apitest.Equal(t, apitest.History(t, found), "Started running in prod#1 environment")
 	artifacts, _ = s.Search(known)
 	if fmt.Sprint(apitest.Lookup(t, artifacts, 0, "running_in")) != "[prod]" || apitest.Lookup(t, artifacts, 0, "has_provenance") != true || len(artifacts.([]any)) != 1 {
 		t.Errorf("got %s", apitest.AsJSON(artifacts))
 	}
-	if got := s.Do(http.MethodGet, "/api/v2/search/"+s.Public+"/sha/"+unknown, apitest.AdminKey, nil); got.Status != http.StatusNotFound {
-		t.Errorf("another organization finds %s", got.Body)
-	}
+	apitest.WantAnswer(t, s.Do(http.MethodGet, "/api/v2/search/"+s.Public+"/sha/"+unknown, apitest.AdminKey, nil),
+		http.StatusNotFound)
 }
 
 func TestSearchLinksArtifactsWithoutProvenanceToNoArchivedEnvironment(t *testing.T) {

@@ -19,32 +19,29 @@ func TestTagsAreSetAndRemoved(t *testing.T) {
 	s.CreateEnvironment("prod", evidence.K8S)
 	ofFlow := func(s *apitest.Service) map[string]string { return s.GetFlow("web").Tags }
 	ofEnvironment := func(s *apitest.Service) map[string]string { return s.GetEnvironment("prod").Tags }
-	for kind, tags := range map[string]func(*apitest.Service) map[string]string{
+	apitest.Each(s, map[string]func(*apitest.Service) map[string]string{
 		"flow/web": ofFlow, "flows/web": ofFlow, "env/prod": ofEnvironment, "environment/prod": ofEnvironment, "environments/prod": ofEnvironment,
-	} {
-		t.Run(kind, func(t *testing.T) {
-			s := s.In(t)
-			for _, step := range []struct {
-				name, body string
-				want       map[string]string
-			}{
-				{"set", `{"set_tags":{"a":"1","b.c~_-":"ü =:"},"remove_tags":null}`, map[string]string{"a": "1", "b.c~_-": "ü =:"}},
-				{"set and remove", `{"set_tags":{"a":"2"},"remove_tags":["b.c~_-","never"]}`, map[string]string{"a": "2"}},
-				{"set what is removed", `{"set_tags":{"a":"3"},"remove_tags":["a"]}`, map[string]string{"a": "3"}},
-				{"nothing", `{}`, map[string]string{"a": "3"}},
-				{"null", `{"set_tags":null,"remove_tags":[""]}`, map[string]string{"a": "3"}},
-				{"remove", `{"remove_tags":["a"]}`, map[string]string{}},
-			} {
-				t.Run(step.name, func(t *testing.T) {
-					s := s.In(t)
-					got := s.Want(http.StatusOK, http.MethodPatch, s.TagsPath()+"/"+kind, []byte(step.body))
-					if have := tags(s); got.Text(t) != "OK" || have == nil || !maps.Equal(have, step.want) {
-						t.Errorf("%s %s: answered %s, the tags are %v", kind, step.body, got.Body, have)
-					}
-				})
-			}
-		})
-	}
+	}, func(s *apitest.Service, kind string, tags func(*apitest.Service) map[string]string) {
+		for _, step := range []struct {
+			name, body string
+			want       map[string]string
+		}{
+			{"set", `{"set_tags":{"a":"1","b.c~_-":"ü =:"},"remove_tags":null}`, map[string]string{"a": "1", "b.c~_-": "ü =:"}},
+			{"set and remove", `{"set_tags":{"a":"2"},"remove_tags":["b.c~_-","never"]}`, map[string]string{"a": "2"}},
+			{"set what is removed", `{"set_tags":{"a":"3"},"remove_tags":["a"]}`, map[string]string{"a": "3"}},
+			{"nothing", `{}`, map[string]string{"a": "3"}},
+			{"null", `{"set_tags":null,"remove_tags":[""]}`, map[string]string{"a": "3"}},
+			{"remove", `{"remove_tags":["a"]}`, map[string]string{}},
+		} {
+			s.T.Run(step.name, func(t *testing.T) {
+				s := s.In(t)
+				got := s.Want(http.StatusOK, http.MethodPatch, s.TagsPath()+"/"+kind, []byte(step.body))
+				if have := tags(s); got.Text(t) != "OK" || have == nil || !maps.Equal(have, step.want) {
+					t.Errorf("%s %s: answered %s, the tags are %v", kind, step.body, got.Body, have)
+				}
+			})
+		}
+	})
 }
 
 func TestRepositoriesAreTaggedByID(t *testing.T) {
@@ -62,16 +59,14 @@ func TestRepositoriesAreTaggedByID(t *testing.T) {
 func TestTagsOfUnknownResourcesAreNotFound(t *testing.T) {
 	t.Parallel()
 	s := apitest.Share(t)
-	for path, want := range map[string]string{
+	apitest.Each(s, map[string]string{
 		"/flow/none":    "Flow named 'none' does not exist for organization '" + s.Org + "'",
 		"/env/none":     "Environment named 'none' does not exist for organization '" + s.Org + "'",
 		"/control/none": `"Control 'none' does not exist in organization '` + s.Org + `'"`,
 		"/repo/none":    "Repo 'none' not found",
-	} {
-		t.Run(s.CaseName(path), func(t *testing.T) {
-			s.In(t).WantError(http.StatusNotFound, want, http.MethodPatch, s.TagsPath()+path, `{"set_tags":{"a":"1"}}`)
-		})
-	}
+	}, func(s *apitest.Service, path, want string) {
+		s.WantError(http.StatusNotFound, want, http.MethodPatch, s.TagsPath()+path, `{"set_tags":{"a":"1"}}`)
+	})
 }
 
 func TestTagsAboveTheirLimitAreRefused(t *testing.T) {
@@ -87,9 +82,7 @@ func TestTagsAboveTheirLimitAreRefused(t *testing.T) {
 			s.Want(http.StatusOK, http.MethodPatch, path, set("a"))
 			s.Want(http.StatusOK, http.MethodPatch, path, set("b"))
 			_, errors := s.Want(http.StatusBadRequest, http.MethodPatch, path, []byte(`{"set_tags":{"c":""}}`)).Problem(t)
-			if errors["set_tags"] != "Tags should have at most 65536 bytes in all, not 65537" {
-				t.Errorf("%q", errors)
-			}
+			apitest.Equal(t, errors["set_tags"], "Tags should have at most 65536 bytes in all, not 65537", errors)
 			s.Want(http.StatusOK, http.MethodPatch, path, []byte(`{"set_tags":{"c":""},"remove_tags":["b"]}`))
 		})
 	}
@@ -112,15 +105,11 @@ func TestConcurrentTagsAreAllKept(t *testing.T) {
 	for i := range many {
 		group.Go(func() {
 			got := s.Do(http.MethodPatch, "/api/v2"+s.TagsPath()+"/flow/web", apitest.MemberKey, fmt.Appendf(nil, `{"set_tags":{"k%d":"v"}}`, i))
-			if got.Status != http.StatusOK {
-				t.Errorf("status %d: %s", got.Status, got.Body)
-			}
+			apitest.Equal(t, got.Status, http.StatusOK, got.Body)
 		})
 	}
 	group.Wait()
-	if tags := s.GetFlow("web").Tags; len(tags) != many {
-		t.Errorf("%d tags are left", len(tags))
-	}
+	apitest.Equal(t, len(s.GetFlow("web").Tags), many, "tags are left")
 }
 
 func TestChangesOfFlowsChangeTheGeneration(t *testing.T) {

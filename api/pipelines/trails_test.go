@@ -3,7 +3,6 @@ package pipelines_test
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,15 +13,13 @@ import (
 func TestTrailOfAnUnknownFlowIsNotFound(t *testing.T) {
 	t.Parallel()
 	s := apitest.Share(t)
-	message, _ := s.WantForm(http.StatusNotFound, http.MethodPut, "/trails/"+s.Org+"/nowhere", `{"name":"t"}`).Problem(t)
-	if want := "Flow named 'nowhere' does not exist for organization '" + s.Org + "'"; message != want {
-		t.Errorf("got %q, want %q", message, want)
-	}
+	apitest.WantMessage(t, s.WantForm(http.StatusNotFound, http.MethodPut, "/trails/"+s.Org+"/nowhere", `{"name":"t"}`),
+		"Flow named 'nowhere' does not exist for organization '"+s.Org+"'")
+	s.WantError(http.StatusNotFound, "Flow named 'nowhere' does not exist for organization '"+s.Org+"'",
+		http.MethodGet, "/trails/"+s.Org+"/nowhere/t", "")
 	s.CreateFlow("here")
-	message, _ = s.Want(http.StatusNotFound, http.MethodGet, "/trails/"+s.Org+"/here/t", nil).Problem(t)
-	if want := "Trail with name 't' does not exist for Organization '" + s.Org + "' and Flow 'here'"; message != want {
-		t.Errorf("got %q, want %q", message, want)
-	}
+	s.WantError(http.StatusNotFound, "Trail with name 't' does not exist for Organization '"+s.Org+"' and Flow 'here'",
+		http.MethodGet, "/trails/"+s.Org+"/here/t", "")
 }
 
 func TestRepeatedBeginChangesOnlyWhatIsSent(t *testing.T) {
@@ -58,9 +55,7 @@ func TestTrailKeepsItsTemplateUntilItIsBegunWithAnother(t *testing.T) {
 	path := "/trails/" + s.Org + "/ci"
 	s.WantForm(http.StatusCreated, http.MethodPut, path, `{"name":"t"}`)
 	s.WantForm(http.StatusOK, http.MethodPut, "/flows/"+s.Org+"/template_file", `{"name":"ci","description":"x"}`, apitest.YAMLFile("version: 1\n"))
-	if got := s.GetTrail("ci", "t"); apitest.Lookup(t, got, "compliance_state") != "INCOMPLETE" {
-		t.Errorf("the flow's new template reached an old trail: %s", apitest.AsJSON(got))
-	}
+	apitest.WantMember(t, s.GetTrail("ci", "t"), "compliance_state", "INCOMPLETE")
 	own := "version: 1\ntrail:\n  artifacts:\n    - name: app\n      attestations:\n        - name: two\n          type: '*'\n"
 	s.WantForm(http.StatusOK, http.MethodPut, path, `{"name":"t"}`, apitest.YAMLFile(own))
 	got := s.GetTrail("ci", "t")
@@ -68,9 +63,7 @@ func TestTrailKeepsItsTemplateUntilItIsBegunWithAnother(t *testing.T) {
 		len(apitest.Lookup(t, got, "compliance_status", "attestations_statuses").([]any)) != 0 {
 		t.Errorf("got %s", apitest.AsJSON(got))
 	}
-	if event := s.LastEvent("ci", "t"); apitest.Lookup(t, event, "changes", 0) != "template" {
-		t.Errorf("event %s", apitest.AsJSON(event))
-	}
+	apitest.WantMember(t, s.LastEvent("ci", "t"), "changes.0", "template")
 	message, errors := s.WantForm(http.StatusBadRequest, http.MethodPut, path, `{"name":"t"}`, apitest.YAMLFile("version: 2\ntrail: {nonsense: 1}\n")).Problem(t)
 	if !strings.HasPrefix(message, "2 validation errors for Template\n") || len(errors) > 0 {
 		t.Errorf("got %q %q", message, errors)
@@ -95,11 +88,9 @@ func TestTemplatesOfArtifactsAreIgnored(t *testing.T) {
 	t.Parallel()
 	s := apitest.Share(t)
 	good := `"fingerprint":"` + apitest.CLIFingerprint + `","filename":"app","build_url":"b","commit_url":"c"`
-	for _, template := range []string{`"artifact"`, `["artifact","tests"]`, "null"} {
-		t.Run(template, func(t *testing.T) {
-			s.In(t).Want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.Org+"/ci", []byte("{"+good+`,"template":`+template+"}"))
-		})
-	}
+	apitest.EachOf(s, []string{`"artifact"`, `["artifact","tests"]`, "null"}, func(s *apitest.Service, template string) {
+		s.Want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.Org+"/ci", []byte("{"+good+`,"template":`+template+"}"))
+	})
 	s.Want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.Org+"/ci", []byte("{"+good+`,"trail_name":"t","Template_Reference_Name":"not a name"}`))
 	if apitest.Lookup(t, s.GetTrail("ci", "t"), "compliance_status", "artifacts_statuses", "artifact") == nil {
 		t.Error("the trail has no artifact")
@@ -147,7 +138,7 @@ func TestTrailsAreListedNewestFirstWithTheirTotals(t *testing.T) {
 	}
 	s.WantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.Org+"/two", `{"name":"two-0"}`)
 	s.Want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.Org+"/one", apitest.ArtifactReport("one-3", "app", apitest.CLIFingerprint, apitest.PipelineCommit))
-	for query, want := range map[string][]string{
+	apitest.Each(s, map[string][]string{
 		"":                                       {"two-0", "one-4", "one-3", "one-2", "one-1", "one-0"},
 		"?per_page=2&page=2":                     {"one-3", "one-2"},
 		"?per_page=2&page=9":                     {},
@@ -165,34 +156,23 @@ func TestTrailsAreListedNewestFirstWithTheirTotals(t *testing.T) {
 		"?search=none%22%3E":           {},
 		"?search=E-3&fingerprint=" + apitest.CLIFingerprint: {"one-3"},
 		"?search=E-1&fingerprint=" + apitest.CLIFingerprint: {},
-	} {
-		t.Run(s.CaseName(query), func(t *testing.T) {
-			s := s.In(t)
-			list := s.Read("/trails/" + s.Org + query)
-			apitest.ClientReads(t, "pagination", apitest.Lookup(t, list, "pagination"))
-			if got := namesOf(t, apitest.Lookup(t, list, "data")); !slices.Equal(got, want) {
-				t.Errorf("%q: got %q, want %q", query, got, want)
-			}
-		})
-	}
+	}, func(s *apitest.Service, query string, want []string) {
+		list := s.Read("/trails/" + s.Org + query)
+		apitest.ClientReads(s.T, "pagination", apitest.Lookup(s.T, list, "pagination"))
+		apitest.EqualList(s.T, namesOf(s.T, apitest.Lookup(s.T, list, "data")), want, query)
+	})
 	if total := apitest.Lookup(t, s.Read("/trails/"+s.Org+"?flow=one&per_page=2"), "pagination", "total"); total != 5.0 {
 		t.Errorf("total of a flow is %v", total)
 	}
-	if got := namesOf(t, apitest.Lookup(t, s.Read("/trails/"+s.Org+"/one?page=2&per_page=4"), "data")); !slices.Equal(got, []string{"one-0"}) {
-		t.Errorf("second page of a flow: %q", got)
-	}
-	if got := namesOf(t, s.Read("/trails/"+s.Org+"/one")); len(got) != 5 {
-		t.Errorf("bare list of a flow: %q", got)
-	}
-	for name, flow := range map[string]string{"empty flow": "", "unknown flow": "none"} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			message, _ := s.Want(http.StatusNotFound, http.MethodGet, "/trails/"+s.Org+"?flow="+flow, nil).Problem(t)
-			if want := "Flow named '" + flow + "' does not exist for organization '" + s.Org + "'"; message != want {
-				t.Errorf("got %q, want %q", message, want)
-			}
-		})
-	}
+	apitest.EqualList(t, namesOf(t, apitest.Lookup(t, s.Read("/trails/"+s.Org+"/one?page=2&per_page=4"), "data")),
+		[]string{"one-0"})
+	apitest.Equal(t, len(namesOf(t, s.Read("/trails/"+s.Org+"/one"))), 5, "bare list of a flow")
+	apitest.Each(s, map[string]string{"empty flow": "", "unknown flow": "none"}, func(s *apitest.Service, _, flow string) {
+		message, _ := s.Want(http.StatusNotFound, http.MethodGet, "/trails/"+s.Org+"?flow="+flow, nil).Problem(s.T)
+		if want := "Flow named '" + flow + "' does not exist for organization '" + s.Org + "'"; message != want {
+			s.T.Errorf("got %q, want %q", message, want)
+		}
+	})
 }
 
 func TestListsDoNotRepeatLongTemplates(t *testing.T) {
@@ -201,9 +181,7 @@ func TestListsDoNotRepeatLongTemplates(t *testing.T) {
 	long := "version: 1\n# " + strings.Repeat("x", 65<<10) + "\n"
 	s.CreateFlow("ci", apitest.YAMLFile(long))
 	s.WantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.Org+"/ci", `{"name":"t"}`)
-	if apitest.Lookup(t, s.GetTrail("ci", "t"), "template", "content") != long {
-		t.Error("the trail does not show its template as it was sent")
-	}
+	apitest.WantMember(t, s.GetTrail("ci", "t"), "template.content", long)
 	for _, path := range []string{"/trails/" + s.Org, "/trails/" + s.Org + "/ci?page=1"} {
 		t.Run(s.CaseName(path), func(t *testing.T) {
 			s := s.In(t)
