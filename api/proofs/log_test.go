@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -95,9 +94,8 @@ func TestEveryFactIsInTheLogAndProven(t *testing.T) {
 		s.Must(json.Unmarshal([]byte(text), &entry))
 		kinds[entry.Kind]++
 		proof := prove(s, s.Org, entry.Kind, strings.ReplaceAll(entry.ID, "%", "%25"), shown.VerifierKeys)
-		if proof.Entry != text || proof.Index != int64(index) {
-			t.Errorf("entry %d is %s, its proof is of %s", index, text, proof.Entry)
-		}
+		apitest.Equal(t, proof.Entry, text)
+		apitest.Equal(t, proof.Index, int64(index))
 		if secret := entry.Kind == "audit_entry"; secret != (proof.Fact == "") || !secret && translog.Commitment(proof.Salt, []byte(proof.Fact)) != entry.Hash {
 			t.Errorf("entry %d, %s, is not of the fact %s", index, text, proof.Fact)
 		}
@@ -126,9 +124,7 @@ func findEntries(s *apitest.Service, texts []string) {
 	}
 	var found proofs.LogEntriesResponse
 	s.Must(json.Unmarshal(readRaw(s, s.LogPath(s.Org)+"/entries?"+query.Encode()), &found))
-	if !slices.Equal(found.Entries, want) {
-		s.T.Errorf("found %v, want %v", found.Entries, want)
-	}
+	apitest.EqualList(s.T, found.Entries, want)
 	prove(s, s.Org, "snapshot", "production:1", s.AwaitLogged(s.Org).VerifierKeys)
 }
 
@@ -158,9 +154,7 @@ func TestBadRequestsToTheLogAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := s.Do(http.MethodGet, row.path, row.key, nil)
-			if got.Status != row.status || !strings.Contains(string(got.Body), row.says) {
-				t.Errorf("%s answers %d: %s", row.path, got.Status, got.Body)
-			}
+			apitest.WantAnswer(t, got, row.status, row.says)
 		})
 	}
 }
@@ -173,9 +167,7 @@ func TestCheckpointPageSaysHowToVerifyIt(t *testing.T) {
 	v := webclient.SignedIn(s, apitest.ReaderKey)
 	page := html.UnescapeString(string(v.Open("/" + s.Org + "/log").Body))
 	for _, text := range []string{shown.RootHash, "signed</span> by the log", "--log " + s.URL + "/-/log/" + s.Org + " --token FILE PACKAGE", shown.VerifierKeys[0]} {
-		if !strings.Contains(page, text) {
-			t.Errorf("the page lacks %q: %s", text, page)
-		}
+		apitest.Contains(t, page, text)
 	}
 	v.WantPage(http.StatusOK, "/"+s.Org+"/settings", `href="/`+s.Org+`/log"`)
 	for _, tool := range []string{"openssl", "xxd"} {

@@ -208,9 +208,7 @@ func logWarning(s *apitest.Service) string {
 	monitor.New(s.Process.Metrics, s.Process.Checks(), s.Process.Clock).ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/readyz", nil))
 	var body struct{ Dependencies []monitor.Dependency }
 	s.Must(json.Unmarshal(recorder.Body.Bytes(), &body))
-	if recorder.Code != http.StatusOK {
-		s.T.Errorf("/readyz answers %d: %s", recorder.Code, recorder.Body)
-	}
+	apitest.Equal(s.T, recorder.Code, http.StatusOK, recorder.Body)
 	return body.Dependencies[slices.IndexFunc(body.Dependencies, func(d monitor.Dependency) bool { return d.Name == "log" })].Warning
 }
 
@@ -249,9 +247,8 @@ func TestALogOfARestoredDatabaseStopsUntilAnotherOneContinuesIt(t *testing.T) {
 	s.Must(err)
 	apitest.Eventually(t, "the log is continued by another one", func() bool { return !strings.Contains(logWarning(s), witnessedOrigin) })
 	shown := s.AwaitLogged(s.Org)
-	if shown.Origin != witnessedOrigin+"/1" || shown.Continues != published.Note {
-		t.Errorf("the log is %+v, and %+v was published", shown, published)
-	}
+	apitest.Equal(t, shown.Origin, witnessedOrigin+"/1")
+	apitest.Equal(t, shown.Continues, published.Note)
 	if cited, err := translogtest.OpenCheckpoint(shown.Continues, verifiers...); err != nil || cited.Origin != witnessedOrigin || cited.Size < 10 {
 		t.Errorf("the log continues %+v: %v", cited, err)
 	}
