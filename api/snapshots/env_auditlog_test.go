@@ -4,7 +4,6 @@ import (
 	"encoding/csv"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -39,9 +38,7 @@ func wantAuditLog(s *apitest.Service, environment, query string, want ...string)
 	for _, row := range auditLog(s, environment, query) {
 		got = append(got, fmt.Sprint(strings.TrimPrefix(row["artifact_name"], "/opt/"), " ", row["type"], " #", row["snapshot_index"]))
 	}
-	if !slices.Equal(got, want) {
-		s.T.Errorf("%s%s: got %q, want %q", environment, query, got, want)
-	}
+	apitest.EqualList(s.T, got, want, environment, query)
 }
 
 func TestAuditLogIsACSVFileOfTheEventLog(t *testing.T) {
@@ -56,10 +53,9 @@ func TestAuditLogIsACSVFileOfTheEventLog(t *testing.T) {
 
 	path := "/api/v2" + s.EnvironmentsPath() + "/prod/auditlog"
 	got := s.Do(http.MethodGet, path, apitest.ReaderKey, nil)
-	if got.Status != http.StatusOK || got.Header.Get("Content-Type") != "text/csv; charset=utf-8" ||
-		got.Header.Get("Content-Disposition") != "attachment; filename=prod-audit-log.csv" {
-		t.Errorf("status %d, %v", got.Status, got.Header)
-	}
+	apitest.Equal(t, got.Status, http.StatusOK)
+	apitest.Equal(t, got.Header.Get("Content-Type"), "text/csv; charset=utf-8")
+	apitest.Equal(t, got.Header.Get("Content-Disposition"), "attachment; filename=prod-audit-log.csv")
 	header, _, _ := strings.Cut(string(got.Body), "\n")
 	if want := "environment_name,snapshot_index,artifact_name,sha256,description,reported_at,reported_at_utc,pipeline,flows,artifact_compliance," +
 		"snapshot_compliance,type,code_diff,artifact_url,artifact_html_url,snapshot_url,snapshot_html_url"; header != want {
@@ -169,19 +165,14 @@ func TestAuditLogIsFiltered(t *testing.T) {
 	path := s.EnvironmentsPath() + "/prod/auditlog"
 	s.WantError(http.StatusNotFound, "Repo 'nope' not found", http.MethodGet, path+"?repo_names=acme/web,nope", "")
 	s.WantError(http.StatusNotFound, "Environment named 'none' does not exist for organization '"+s.Org+"'", http.MethodGet, s.EnvironmentsPath()+"/none/auditlog", "")
-	for query, want := range map[string]string{
+	apitest.Each(s, map[string]string{
 		"?event_types=started,scaled": "Input should be a comma list of 'started', 'exited' or 'changed' [input: scaled]",
 		"?from_timestamp=yesterday":   "Input should be a valid number, unable to parse string as a number [input: yesterday]",
 		"?to_timestamp=":              "Input should be a valid number, unable to parse string as a number [input: ]",
-	} {
-		t.Run(s.CaseName(query), func(t *testing.T) {
-			s := s.In(t)
-			field, _, _ := strings.Cut(strings.TrimPrefix(query, "?"), "=")
-			if _, errors := s.Want(http.StatusBadRequest, http.MethodGet, path+query, nil).Problem(t); errors["query."+field] != want {
-				t.Errorf("%q", errors)
-			}
-		})
-	}
+	}, func(s *apitest.Service, query, want string) {
+		field, _, _ := strings.Cut(strings.TrimPrefix(query, "?"), "=")
+		apitest.WantFault(s.T, s.Want(http.StatusBadRequest, http.MethodGet, path+query, nil), "query."+field, want)
+	})
 }
 
 func TestAuditLogIsFilteredByNamesOfArchivedFlows(t *testing.T) {
@@ -209,13 +200,10 @@ func TestAuditLogOfAnEnvironmentWithoutEventsHasOnlyTheHeader(t *testing.T) {
 	s.CreateEnvironment("new", evidence.Server)
 	s.CreateLogical("nothing")
 	s.CreateLogical("all", "new")
-	for _, name := range []string{"new", "nothing", "all"} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			wantAuditLog(s, name, "")
-			wantAuditLog(s, name, "?from_timestamp=1&event_types=exited")
-		})
-	}
+	apitest.EachOf(s, []string{"new", "nothing", "all"}, func(s *apitest.Service, name string) {
+		wantAuditLog(s, name, "")
+		wantAuditLog(s, name, "?from_timestamp=1&event_types=exited")
+	})
 }
 
 func TestAuditLogEscapesFormulas(t *testing.T) {
@@ -242,9 +230,7 @@ func TestLongAuditLogIsComplete(t *testing.T) {
 			t.Fatalf("row %d is %v", i, row)
 		}
 	}
-	if len(rows) != 3_210 {
-		t.Errorf("%d rows", len(rows))
-	}
+	apitest.Equal(t, len(rows), 3_210, "rows")
 	wantAuditLog(s, "host", "?to_timestamp=1000000321&from_timestamp=1000000321&repo_names=acme/known",
 		"n3201 changed #321", "n3202 changed #321", "n3203 changed #321", "n3204 changed #321", "n3205 changed #321",
 		"n3206 changed #321", "n3207 changed #321", "n3208 changed #321", "n3209 changed #321", "n3210 changed #321")

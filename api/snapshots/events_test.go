@@ -90,12 +90,9 @@ func assertEventLinks(s *apitest.Service, event map[string]any) {
 	}
 	artifact := follow("artifact")
 	page := fmt.Sprintf("%s/%s/flows/app-ci/artifacts/%s?artifact_id=%s", s.URL, s.Org, evidence.HashAPIKey("app-2"), apitest.Lookup(s.T, artifact, "id"))
-	if got := apitest.Lookup(s.T, event, "_links", "artifact", "html"); got != page {
-		s.T.Errorf("the artifact's page is %v, want %s", got, page)
-	}
-	if got := apitest.Lookup(s.T, event, "_links", "snapshot", "html"); got != s.URL+"/"+s.Org+"/environments/prod/snapshots/2" {
-		s.T.Errorf("the snapshot's page is %v", got)
-	}
+	apitest.Equal[any](s.T, apitest.Lookup(s.T, event, "_links", "artifact", "html"), page, "the artifact's page")
+	apitest.Equal[any](s.T, apitest.Lookup(s.T, event, "_links", "snapshot", "html"),
+		s.URL+"/"+s.Org+"/environments/prod/snapshots/2", "the snapshot's page")
 }
 
 // firstOfOctober is the start of the clock in tests of the event log.
@@ -128,7 +125,7 @@ func TestEventsAreFilteredBySnapshotAndTime(t *testing.T) {
 	s.CreateEnvironment("host", evidence.Server)
 	runFiveVersions(s, time.Hour)
 	none := []string{}
-	for query, want := range map[string][]string{
+	apitest.Each(s, map[string][]string{
 		"":                                       versionEvents(5, 1),
 		"?interval=&page=1&reverse=false":        versionEvents(5, 1),
 		"?interval=2..3":                         versionEvents(3, 2),
@@ -160,14 +157,11 @@ func TestEventsAreFilteredBySnapshotAndTime(t *testing.T) {
 		"?start=4&interval=1..2":                 versionEvents(5, 4),
 		"?end=2&interval=4..5":                   versionEvents(2, 1),
 		"?interval=2..4&start_ts=1790861400":     versionEvents(4, 3),
-	} {
-		t.Run(s.CaseName(query), func(t *testing.T) {
-			s := s.In(t)
-			s.WantEvents("host", query, want...)
-			slices.Reverse(want)
-			s.WantEvents("host", query+map[bool]string{true: "?", false: "&"}[query == ""]+"reverse=true", want...)
-		})
-	}
+	}, func(s *apitest.Service, query string, want []string) {
+		s.WantEvents("host", query, want...)
+		slices.Reverse(want)
+		s.WantEvents("host", query+map[bool]string{true: "?", false: "&"}[query == ""]+"reverse=true", want...)
+	})
 }
 
 func TestEventPagesHaveTotalsAndLinks(t *testing.T) {
@@ -197,9 +191,7 @@ func TestEventPagesHaveTotalsAndLinks(t *testing.T) {
 			s.WantEvents("host", c.query, c.want...)
 			header := s.Want(http.StatusOK, http.MethodGet, s.EnvironmentsPath()+"/host/events"+c.query, nil).Header
 			for name, want := range map[string]string{"X-Total-Count": c.total, "X-Per-Page": c.size, "X-Current-Page": c.number, "X-Total-Pages": c.pages} {
-				if got := header.Get(name); got != want {
-					t.Errorf("%s is %q, want %q", name, got, want)
-				}
+				apitest.Equal(t, header.Get(name), want, name)
 			}
 			var links []string
 			for _, relation := range []string{"first", "prev", "next", "last"} {
@@ -245,13 +237,11 @@ func TestBadFiltersOfEventsAreRefused(t *testing.T) {
 		t.Run(s.CaseName(query), func(t *testing.T) { s.In(t).WantError(http.StatusBadRequest, message, http.MethodGet, path+query, "") })
 	}
 	missing := "Org: '" + s.Org + "'. Snapshot 'host%s' resolves to 'host#%s'. len(snapshots) == 5. Indexes are 1-based"
-	for query, resolved := range map[string][2]string{
+	apitest.Each(s, map[string][2]string{
 		"?start=6": {"#6", "6"}, "?end=9": {"#9", "9"}, "?start=0": {"#0", "0"}, "?interval=~7..": {"~7", "-2"}, "?interval=6": {"#6", "6"}, "?interval=~5": {"~5", "0"}, "?end=-6": {"#-6", "0"},
-	} {
-		t.Run(s.CaseName(query), func(t *testing.T) {
-			s.In(t).WantError(http.StatusNotFound, fmt.Sprintf(missing, resolved[0], resolved[1]), http.MethodGet, path+query, "")
-		})
-	}
+	}, func(s *apitest.Service, query string, resolved [2]string) {
+		s.WantError(http.StatusNotFound, fmt.Sprintf(missing, resolved[0], resolved[1]), http.MethodGet, path+query, "")
+	})
 	s.WantError(http.StatusNotFound, "Environment named 'none' does not exist for organization '"+s.Org+"'", http.MethodGet, s.EnvironmentsPath()+"/none/events", "")
 }
 
@@ -278,19 +268,15 @@ func TestEventLogShowsCurrentNames(t *testing.T) {
 	s.CreateEnvironment("host", evidence.Server)
 	runFiveVersions(s, 0)
 	s.RenameEnvironment("host", "metal")
-	for _, name := range []string{"host", "metal"} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			event := apitest.Lookup(t, s.Read(s.EnvironmentsPath()+"/"+name+"/events?per_page=1"), 0)
-			if apitest.Lookup(t, event, "environment_name") != "metal" || apitest.Lookup(t, event, "_links", "snapshot", "html") != s.URL+"/"+s.Org+"/environments/metal/snapshots/5" {
-				t.Errorf("%s", apitest.AsJSON(event))
-			}
-		})
-	}
+	apitest.EachOf(s, []string{"host", "metal"}, func(s *apitest.Service, name string) {
+		event := apitest.Lookup(s.T, s.Read(s.EnvironmentsPath()+"/"+name+"/events?per_page=1"), 0)
+		if apitest.Lookup(s.T, event, "environment_name") != "metal" || apitest.Lookup(s.T, event, "_links", "snapshot", "html") != s.URL+"/"+s.Org+"/environments/metal/snapshots/5" {
+			s.T.Errorf("%s", apitest.AsJSON(event))
+		}
+	})
 	s.Want(http.StatusCreated, http.MethodPut, "/environments/"+s.Public, []byte(`{"name":"host","type":"server","description":""}`))
-	if got := s.Read("/environments/" + s.Public + "/host/events"); apitest.AsJSON(got) != "[]" {
-		t.Errorf("another organization sees %s", apitest.AsJSON(got))
-	}
+	apitest.Equal(t, apitest.AsJSON(s.Read("/environments/"+s.Public+"/host/events")),
+		"[]", "another organization sees")
 	s.ArchiveEnvironment("metal")
 	s.WantError(http.StatusNotFound, "Environment named 'metal' has been archived for organization '"+s.Org+"'", http.MethodGet, s.EnvironmentsPath()+"/metal/events", "")
 }
@@ -328,18 +314,15 @@ func TestEventsAreFilteredByRepositories(t *testing.T) {
 		t.Run(s.CaseName(query), func(t *testing.T) { s.In(t).WantEvents("prod", query, want...) })
 	}
 	header := s.Want(http.StatusOK, http.MethodGet, s.EnvironmentsPath()+"/prod/events?repo_name=acme/db&repo_name=acme/web&per_page=2", nil).Header
-	if header.Get("X-Total-Count") != "5" || header.Get("X-Total-Pages") != "3" {
-		t.Errorf("headers are %v", header)
-	}
+	apitest.Equal(t, header.Get("X-Total-Count"), "5")
+	apitest.Equal(t, header.Get("X-Total-Pages"), "3")
 	s.ReportRepo(s.Public, "open/only", "github", "9", "")
-	for query, name := range map[string]string{
+	apitest.Each(s, map[string]string{
 		"?repo_name=nope": "nope", "?repo_name=": "", "?repo_name=acme/web&repo_name=nope": "nope", "?repo_name=acme/web&repo_name=": "",
 		"?repo_name=open/only": "open/only", "?repo_name=ACME/web": "ACME/web",
-	} {
-		t.Run(s.CaseName(query), func(t *testing.T) {
-			s.In(t).WantError(http.StatusNotFound, "Repo '"+name+"' not found", http.MethodGet, s.EnvironmentsPath()+"/prod/events"+query, "")
-		})
-	}
+	}, func(s *apitest.Service, query, name string) {
+		s.WantError(http.StatusNotFound, "Repo '"+name+"' not found", http.MethodGet, s.EnvironmentsPath()+"/prod/events"+query, "")
+	})
 }
 
 func TestEventsOfALogicalEnvironmentAreThoseOfItsMembers(t *testing.T) {
@@ -410,18 +393,13 @@ func TestEventLogHidesUnfinishedSnapshots(t *testing.T) {
 		{Environment: id, Ordinal: 10, Snapshot: 6, Timestamp: now, Type: snapshot.Changed},
 		{Environment: id, Ordinal: 12, Snapshot: 6, Timestamp: now, Type: snapshot.Changed},
 	}))
-	for _, query := range []string{"", "?end_ts=9e9", "?start=2days", "?start=1"} {
-		t.Run(s.CaseName(query), func(t *testing.T) {
-			s := s.In(t)
-			s.WantEvents("host", query, versionEvents(5, 1)...)
-			if got := s.Want(http.StatusOK, http.MethodGet, s.EnvironmentsPath()+"/host/events"+query, nil).Header.Get("X-Total-Count"); got != "9" {
-				t.Errorf("%s events in all", got)
-			}
-		})
-	}
-	if rows := auditLog(s, "host", "?to_timestamp=9e9"); len(rows) != 9 {
-		t.Errorf("%d rows", len(rows))
-	}
+	apitest.EachOf(s, []string{"", "?end_ts=9e9", "?start=2days", "?start=1"}, func(s *apitest.Service, query string) {
+		s.WantEvents("host", query, versionEvents(5, 1)...)
+		if got := s.Want(http.StatusOK, http.MethodGet, s.EnvironmentsPath()+"/host/events"+query, nil).Header.Get("X-Total-Count"); got != "9" {
+			s.T.Errorf("%s events in all", got)
+		}
+	})
+	apitest.Equal(t, len(auditLog(s, "host", "?to_timestamp=9e9")), 9, "rows")
 }
 
 // storeEvents stores a log of count events, ten per snapshot, all of one repository.
@@ -466,30 +444,26 @@ func TestFarPagesOfALongLogCostNoMoreThanTheFirst(t *testing.T) {
 			counting.Reset()
 			got := s.Read(s.EnvironmentsPath() + "/host/events?" + query).([]any)
 			least = min(least, counting.Snapshot().Commands())
-			if name := apitest.Lookup(s.T, got, 0, "artifact_name"); name != fmt.Sprint("n", first) {
-				s.T.Errorf("%s begins with %v, want n%d", query, name, first)
-			}
+			apitest.Equal[any](s.T, apitest.Lookup(s.T, got, 0, "artifact_name"), fmt.Sprint("n", first), query, first)
 		}
 		return least
 	}
 	near := commands(s, "per_page=15", count)
-	for query, first := range map[string]int{
+	apitest.Each(s, map[string]int{
 		"per_page=15&page=1000":              count - 999*15,
 		"per_page=100&page=160":              100,
 		"per_page=100&page=160&reverse=true": count - 99,
 		"start=800&end=800":                  8_000,
 		"start_ts=1000000100&reverse=true":   991,
-	} {
-		t.Run(query, func(t *testing.T) {
-			allowed := near
-			if strings.HasPrefix(query, "start") {
-				allowed += 2 // the bounds are looked up
-			}
-			if far := commands(s.In(t), query, first); far > allowed {
-				t.Errorf("%s takes %d commands, the first page %d", query, far, near)
-			}
-		})
-	}
+	}, func(s *apitest.Service, query string, first int) {
+		allowed := near
+		if strings.HasPrefix(query, "start") {
+			allowed += 2 // the bounds are looked up
+		}
+		if far := commands(s, query, first); far > allowed {
+			s.T.Errorf("%s takes %d commands, the first page %d", query, far, near)
+		}
+	})
 	if near > 12 {
 		t.Errorf("a page takes %d commands", near)
 	}

@@ -7,7 +7,6 @@ import (
 	"math"
 	"net/http"
 	"reflect"
-	"slices"
 	"testing"
 	"time"
 
@@ -55,9 +54,8 @@ func TestSnapshotsOfALogicalEnvironmentDoNotChange(t *testing.T) {
 	step("a member leaves", func() { s.ChangeEnvironment(http.MethodPatch, "/all", `{"included_environments":["three","two"]}`) }, "a b c")
 	s.ChangeEnvironment(http.MethodPatch, "/all", `{"included_environments":["three","two","three"]}`) // makes no snapshot
 	step("a member is archived", func() { s.ArchiveEnvironment("two") }, "c")
-	if got := fmt.Sprint(s.GetSnapshot("all", "-1").Artifacts[0]["annotation"]); got != "map[now:1 type:unchanged was:1]" {
-		t.Errorf("what runs in a member that is listed twice has the annotation %s", got)
-	}
+	apitest.Equal(t, fmt.Sprint(s.GetSnapshot("all", "-1").Artifacts[0]["annotation"]),
+		"map[now:1 type:unchanged was:1]", "what runs in a member that is listed twice has the annotation")
 	step("its successor reports", func() {
 		s.CreateEnvironment("two", evidence.Server)
 		bodies = append(bodies, apitest.Lookup(t, s.Read("/snapshots/"+s.Org+"/all/6"), "artifacts")) // it joins
@@ -75,9 +73,7 @@ func TestSnapshotsOfALogicalEnvironmentDoNotChange(t *testing.T) {
 	s.WantEvents("all", "", "d started-unknown #7", "a started-unknown #2", "b started-unknown #2", "a started-unknown #1")
 	diff := s.Read("/env-diff/" + s.Org + "?snappish1=all%232&snappish2=all%235")
 	for side, want := range map[string]string{"snappish1": "/opt/a /opt/b", "snappish2": "/opt/c"} {
-		if got := apitest.Column(t, apitest.Lookup(t, diff, side, "artifacts"), "name"); got != want {
-			t.Errorf("the diff has %s only in %s, want %s", got, side, want)
-		}
+		apitest.Equal(t, apitest.Column(t, apitest.Lookup(t, diff, side, "artifacts"), "name"), want, side)
 	}
 	diff = s.Read("/env-diff/" + s.Org + "?snappish1=all&snappish2=three")
 	if only, both := apitest.Column(t, apitest.Lookup(t, diff, "snappish1", "artifacts"), "name"), apitest.Column(t, apitest.Lookup(t, diff, "not-changed", "artifacts"), "name"); only != "/opt/d" || both != "/opt/c" {
@@ -103,9 +99,7 @@ func TestSnapshotsOfALogicalEnvironmentKeepTheirVerdict(t *testing.T) {
 	for _, item := range s.Read("/snapshots/" + s.Org + "/all?reverse=true").([]any) {
 		compliant = append(compliant, apitest.Lookup(t, item, "compliant").(bool))
 	}
-	if !slices.Equal(compliant, []bool{false, true}) {
-		t.Errorf("listed as compliant: %v", compliant)
-	}
+	apitest.EqualList(t, compliant, []bool{false, true})
 }
 
 // TestUnfinishedChangeOfMembersIsCompletedByTheNextReader changes members in the store without the writes that follow
@@ -129,9 +123,7 @@ func TestUnfinishedChangeOfMembersIsCompletedByTheNextReader(t *testing.T) {
 	if list := s.Read("/snapshots/" + s.Org + "/all").([]any); len(list) != 3 {
 		t.Errorf("archived: %d snapshots", len(list))
 	}
-	if got := s.GetSnapshot("all", "-1"); got.RunningNames() != "two" {
-		t.Errorf("archived: it runs %s", got.RunningNames())
-	}
+	apitest.Equal(t, s.GetSnapshot("all", "-1").RunningNames(), "two", "archived: it runs")
 	s.ReportServer("two", "three")
 	s.WantEvents("all", "", "two exited #4", "three started-unknown #4")
 }
@@ -198,20 +190,17 @@ func TestReadingALogicalEnvironmentCostsTheSameHoweverManyMembers(t *testing.T) 
 		}
 		return least
 	}
-	for _, path := range []string{
+	apitest.EachOf(s, []string{
 		"/snapshots/" + s.Org + "/%s/-1", "/snapshots/" + s.Org + "/%s/1", "/snapshots/" + s.Org + "/%s/~1",
 		"/snapshots/" + s.Org + "/%s", "/snapshots/" + s.Org + "/%s?interval=1..2",
 		s.EnvironmentsPath() + "/%s/events", s.EnvironmentsPath() + "/%s/events?start=1&end=2&page=1&per_page=1",
 		"/env-diff/" + s.Org + "?snappish1=%s~1&snappish2=m1",
-	} {
-		t.Run(s.CaseName(path), func(t *testing.T) {
-			s := s.In(t)
-			few, many := commands(s, fmt.Sprintf(path, "few")), commands(s, fmt.Sprintf(path, "many"))
-			if many > few || few > 26 {
-				t.Errorf("%s takes %d commands with 2 members, %d with 40", path, few, many)
-			}
-		})
-	}
+	}, func(s *apitest.Service, path string) {
+		few, many := commands(s, fmt.Sprintf(path, "few")), commands(s, fmt.Sprintf(path, "many"))
+		if many > few || few > 26 {
+			s.T.Errorf("%s takes %d commands with 2 members, %d with 40", path, few, many)
+		}
+	})
 }
 
 func TestLogicalSnapshotsSayWhatChangedAVerdict(t *testing.T) {
@@ -225,9 +214,7 @@ func TestLogicalSnapshotsSayWhatChangedAVerdict(t *testing.T) {
 	s.AllowArtifact("prod", "web", "an exception")
 	for number, by := range map[string]string{"2": "policies", "3": "allow_list"} {
 		for _, environment := range []string{"prod", "all"} {
-			if got := s.GetSnapshot(environment, number).Artifacts[0]["annotation"]; apitest.Lookup(t, got, "by") != by {
-				t.Errorf("%s#%s: %s, want %s", environment, number, apitest.AsJSON(got), by)
-			}
+			apitest.WantMember(t, s.GetSnapshot(environment, number).Artifacts[0]["annotation"], "by", by)
 		}
 	}
 }

@@ -21,7 +21,7 @@ func TestSnapshotsAreListedNewestFirst(t *testing.T) {
 	for n := range 5 {
 		s.ReportServer("host", fmt.Sprint("version-", n))
 	}
-	for query, want := range map[string][]int64{
+	apitest.Each(s, map[string][]int64{
 		"":                                   {5, 4, 3, 2, 1},
 		"?page=2&per_page=2":                 {3, 2},
 		"?page=9&per_page=2":                 {},
@@ -30,27 +30,22 @@ func TestSnapshotsAreListedNewestFirst(t *testing.T) {
 		"?interval=~1..NOW":                  {5, 4},
 		"?interval=&page=1&reverse=false":    {5, 4, 3, 2, 1},
 		"?interval=2..&reverse=1&per_page=1": {2},
-	} {
-		t.Run(s.CaseName(query), func(t *testing.T) {
-			s := s.In(t)
-			var items []struct {
-				Index              int64
-				From, To, Duration float64
-				Compliant          bool
+	}, func(s *apitest.Service, query string, want []int64) {
+		var items []struct {
+			Index              int64
+			From, To, Duration float64
+			Compliant          bool
+		}
+		s.Want(http.StatusOK, http.MethodGet, "/snapshots/"+s.Org+"/host"+query, nil).Decode(s.T, &items)
+		got := []int64{}
+		for _, item := range items {
+			got = append(got, item.Index)
+			if (item.To == 0) != (item.Index == 5) || item.Duration < 0 {
+				s.T.Errorf("%+v", item)
 			}
-			s.Want(http.StatusOK, http.MethodGet, "/snapshots/"+s.Org+"/host"+query, nil).Decode(t, &items)
-			got := []int64{}
-			for _, item := range items {
-				got = append(got, item.Index)
-				if (item.To == 0) != (item.Index == 5) || item.Duration < 0 {
-					t.Errorf("%+v", item)
-				}
-			}
-			if !slices.Equal(got, want) {
-				t.Errorf("got %v, want %v", got, want)
-			}
-		})
-	}
+		}
+		apitest.EqualList(s.T, got, want)
+	})
 }
 
 // TestConcurrentReportsMakeASnapshotEach is for the race detector.
@@ -106,9 +101,7 @@ func TestPodsWithSeveralNamesOfAnImageAreListedOnce(t *testing.T) {
 		{"podName":"web-0","namespace":"b","digests":{"web:1":%[1]q,"web:2":%[1]q},"creationTimestamp":5},
 		{"podName":"web-0","namespace":"a","digests":{"web:2":%[1]q},"creationTimestamp":5}]}`, web))
 	pods, _ := s.GetSnapshot("prod", "-1").Artifacts[0]["pods"].(map[string]any)
-	if got := slices.Sorted(maps.Keys(pods)); !slices.Equal(got, []string{"a/web-0", "web-0"}) {
-		t.Errorf("the pods are %q", got)
-	}
+	apitest.EqualList(t, slices.Sorted(maps.Keys(pods)), []string{"a/web-0", "web-0"})
 }
 
 func TestExplanationSaysThatAPermissionWasReplacedSince(t *testing.T) {

@@ -26,26 +26,17 @@ func startFiveDays(t *testing.T) *apitest.Service {
 func TestSnapshotsAreFoundByEveryExpression(t *testing.T) {
 	t.Parallel()
 	s := startFiveDays(t)
-	for expression, want := range map[string]int64{
+	apitest.Each(s, map[string]int64{
 		"1": 1, "5": 5, "-1": 5, "-5": 1, "~0": 5, "~4": 1, "%235": 5, "%23-2": 4, "~1": 4,
 		"@%7Bnow%7D": 5, "@{NOW}": 5, "@%7B2026-03-31T12:00:10%7D": 2, "@%7B2026-03-31T11:59:59%7D": 1, "@%7B2026-03-31T12%3A00%3A10Z%7D": 2,
 		"@%7B2100-01-01T00:00:00%7D": 5, "@{1.day.ago}": 5, "@{2.days.ago}": 4, "@{48.hours.ago}": 4, "@{120.hours.ago}": 1,
-	} {
-		t.Run(expression, func(t *testing.T) {
-			s := s.In(t)
-			if got := s.GetSnapshot("host", expression); got.Index != want {
-				t.Errorf("%s is snapshot %d, want %d", expression, got.Index, want)
-			}
-		})
-	}
+	}, func(s *apitest.Service, expression string, want int64) {
+		apitest.Equal(s.T, s.GetSnapshot("host", expression).Index, want, expression)
+	})
 	s.Clock.Advance(3 * 24 * time.Hour)
-	if got := s.GetSnapshot("host", "@{1.week.ago}"); got.Index != 2 {
-		t.Errorf("a week before 7 April it was snapshot %d", got.Index)
-	}
+	apitest.Equal(t, s.GetSnapshot("host", "@{1.week.ago}").Index, 2, "a week before 7 April it was snapshot")
 	s.Clock.Advance(23 * 24 * time.Hour)
-	if got := s.GetSnapshot("host", "@{1.months.ago}"); got.Index != 1 {
-		t.Errorf("a month before 30 April it was snapshot %d", got.Index)
-	}
+	apitest.Equal(t, s.GetSnapshot("host", "@{1.months.ago}").Index, 1, "a month before 30 April it was snapshot")
 }
 
 func TestSnapshotsAreListedBetweenPointsInTime(t *testing.T) {
@@ -60,9 +51,7 @@ func TestSnapshotsAreListedBetweenPointsInTime(t *testing.T) {
 		} {
 			t.Run(environment+" "+query, func(t *testing.T) {
 				s := s.In(t)
-				if got := apitest.Column(t, s.Read(path+query), "index"); got != want {
-					t.Errorf("%s, want %s", got, want)
-				}
+				apitest.Equal(t, apitest.Column(t, s.Read(path+query), "index"), want)
 			})
 		}
 		s.WantError(http.StatusBadRequest, "Invalid interval value: 1..five", http.MethodGet, path+"1..five", "")

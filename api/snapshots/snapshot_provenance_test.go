@@ -140,19 +140,16 @@ func TestSnapshotsShowCurrentNames(t *testing.T) {
 	s.ReportServer("host", "app-1")
 	s.Want(http.StatusOK, http.MethodPut, "/flows/"+s.Org+"/build/rename", []byte(`{"new_name":"assembly"}`))
 	s.RenameEnvironment("host", "server")
-	for _, name := range []string{"host", "server"} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			got := s.GetSnapshot(name, "-1")
-			if want := s.URL + "/" + s.Org + "/environments/server/snapshots/1"; got.HTMLURL != want {
-				t.Errorf("read as %s: html_url is %s, want %s", name, got.HTMLURL, want)
-			}
-			artifact := got.Artifact(t, "app-1")
-			if artifact["flow_name"] != "assembly" || !strings.HasPrefix(artifact["html_url"].(string), s.URL+"/"+s.Org+"/flows/assembly/") {
-				t.Errorf("the renamed flow shows as %v, %v", artifact["flow_name"], artifact["html_url"])
-			}
-		})
-	}
+	apitest.EachOf(s, []string{"host", "server"}, func(s *apitest.Service, name string) {
+		got := s.GetSnapshot(name, "-1")
+		if want := s.URL + "/" + s.Org + "/environments/server/snapshots/1"; got.HTMLURL != want {
+			s.T.Errorf("read as %s: html_url is %s, want %s", name, got.HTMLURL, want)
+		}
+		artifact := got.Artifact(s.T, "app-1")
+		if artifact["flow_name"] != "assembly" || !strings.HasPrefix(artifact["html_url"].(string), s.URL+"/"+s.Org+"/flows/assembly/") {
+			s.T.Errorf("the renamed flow shows as %v, %v", artifact["flow_name"], artifact["html_url"])
+		}
+	})
 }
 
 // clientReadsSnapshot checks everything the client decodes of a snapshot.
