@@ -30,9 +30,8 @@ func TestStartPageLeadsToTheOrganizationsOfTheUser(t *testing.T) {
 	}
 	webclient.SignedIn(s, apitest.StrangerKey).WantPage(http.StatusOK, "/-/organizations", `href="/stranger"`)
 	s.Want(http.StatusOK, http.MethodPut, "/user/"+s.Org, nil)
-	if got := webclient.SignedIn(s, apitest.AdminKey).Open("/"); got.Header.Get("Location") != "/"+s.Org {
-		t.Errorf("with a default organization it leads to %s", got.Header.Get("Location"))
-	}
+	apitest.Equal(t, webclient.SignedIn(s, apitest.AdminKey).Open("/").Header.Get("Location"),
+		"/"+s.Org, "with a default organization it leads to")
 }
 
 func TestUnknownAddressesAreAnsweredInTheFormatOfTheRequest(t *testing.T) {

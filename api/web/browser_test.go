@@ -120,17 +120,11 @@ func TestShortcutsMoveThroughPages(t *testing.T) {
 		return webclient.Evaluate[string](b, "document.activeElement.closest('details, tr')?.innerText.trim().split(/\\s+/)[0] ?? ''")
 	}
 	b.Do(chromedp.KeyEvent("j"))
-	if got := focused(); got != "1" { // 1 artifact: the first cause
-		t.Errorf("j leads to %q", got)
-	}
+	apitest.Equal(t, focused(), "1", "j leads to")
 	b.Do(chromedp.KeyEvent("j"))
-	if got := focused(); got != "/opt/web" {
-		t.Errorf("j leads on to %q", got)
-	}
+	apitest.Equal(t, focused(), "/opt/web", "j leads on to")
 	b.Do(chromedp.KeyEvent("k"))
-	if got := focused(); got != "1" {
-		t.Errorf("k leads back to %q", got)
-	}
+	apitest.Equal(t, focused(), "1", "k leads back to")
 	b.Do(chromedp.KeyEvent("?"))
 	b.WantText("next or previous row")
 	b.Do(chromedp.KeyEvent(kb.Escape))
@@ -139,9 +133,8 @@ func TestShortcutsMoveThroughPages(t *testing.T) {
 	b.WantText("1 in all") // flow
 	// Text that is typed into a field is no shortcut. chromedp types a character even if the page has handled its key.
 	b.Do(chromedp.KeyEvent("/"), chromedp.KeyEvent("g"), chromedp.KeyEvent("e"))
-	if got := webclient.Evaluate[string](b, "document.getElementById('search').value + location.pathname"); got != "/ge/"+s.Org+"/flows" {
-		t.Errorf("typing leads to %q", got)
-	}
+	apitest.Equal(t, webclient.Evaluate[string](b, "document.getElementById('search').value + location.pathname"),
+		"/ge/"+s.Org+"/flows", "typing leads to")
 }
 
 func TestPagesAreUsedByTheKeyboardAlone(t *testing.T) {

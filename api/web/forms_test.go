@@ -46,17 +46,11 @@ func TestLargestPolicyFilesAreEvaluatedOnThePage(t *testing.T) {
 	v, path := webclient.SignedIn(s, apitest.ReaderKey), "/"+s.Org+"/policies/releases/evaluate"
 	content := []byte(apitest.PolicyHead + "#" + strings.Repeat("x", policy.MaxSize))[:policy.MaxSize]
 	kind, form := fileForm(t, content)
-	if got := v.PostForm(path, kind, form, nil); got.Status != http.StatusOK || !strings.Contains(string(got.Body), "1 would become compliant") {
-		t.Errorf("the largest file answers %d: %.2000s", got.Status, got.Body)
-	}
+	apitest.WantAnswer(t, v.PostForm(path, kind, form, nil), http.StatusOK, "1 would become compliant")
 	kind, form = fileForm(t, []byte("_schema: v1\nunknown: ["))
-	if got := v.PostForm(path, kind, form, nil); got.Status != http.StatusBadRequest || !strings.Contains(string(got.Body), "<h1") {
-		t.Errorf("a file that is no policy answers %d: %.2000s", got.Status, got.Body)
-	}
+	apitest.WantAnswer(t, v.PostForm(path, kind, form, nil), http.StatusBadRequest, "<h1")
 	kind, form = fileForm(t, bytes.Repeat([]byte("x"), 2<<20))
-	if got := v.PostForm(path, kind, form, nil); got.Status != http.StatusRequestEntityTooLarge || !strings.Contains(string(got.Body), "<h1") {
-		t.Errorf("a form that is too large answers %d: %.2000s", got.Status, got.Body)
-	}
+	apitest.WantAnswer(t, v.PostForm(path, kind, form, nil), http.StatusRequestEntityTooLarge, "<h1")
 }
 
 func TestCompressedFormsAreNotUnpacked(t *testing.T) {
@@ -69,9 +63,7 @@ func TestCompressedFormsAreNotUnpacked(t *testing.T) {
 	s.Must(err)
 	s.Must(w.Close())
 	got := webclient.NewVisitor(s).PostForm("/signin", kind, packed.Bytes(), http.Header{"Content-Encoding": {"gzip"}})
-	if got.Status != http.StatusUnsupportedMediaType || !strings.Contains(string(got.Body), "The body must not be compressed") {
-		t.Errorf("it answers %d: %.2000s", got.Status, got.Body)
-	}
+	apitest.WantAnswer(t, got, http.StatusUnsupportedMediaType, "The body must not be compressed")
 }
 
 func TestFormsAreAcceptedFromTheBaseURLOnly(t *testing.T) {
@@ -128,14 +120,10 @@ func TestNothingIsStoredBeforeSomebodySignsIn(t *testing.T) {
 	v.SendToIssuer(i, "/")
 	v.SignIn("key-that-nobody-has", "/")
 	v.Open("/" + s.Org)
-	if n := stored(); n != 0 {
-		t.Errorf("%d sessions are stored", n)
-	}
+	apitest.Equal(t, stored(), 0, "sessions are stored")
 	v.SignIn(apitest.ReaderKey, "/")
 	v.SignIn(apitest.ReaderKey, "/")
-	if n := stored(); n != 1 {
-		t.Errorf("%d sessions of somebody who has signed in twice are stored", n)
-	}
+	apitest.Equal(t, stored(), 1, "sessions of somebody who has signed in twice are stored")
 }
 
 func TestUsersSignInAgainAfterTheirKeyWasRevoked(t *testing.T) {
@@ -144,7 +132,5 @@ func TestUsersSignInAgainAfterTheirKeyWasRevoked(t *testing.T) {
 	created := s.Do(http.MethodPost, "/api/v2/user/api-keys", apitest.MemberKey, []byte(`{"description":"browser"}`))
 	v := webclient.SignedIn(s, apitest.Lookup(t, created.Value(t), "key").(string))
 	s.Do(http.MethodDelete, "/api/v2/user/api-keys/"+apitest.Lookup(t, created.Value(t), "id").(string), apitest.MemberKey, nil)
-	if got := v.SignIn(apitest.MemberKey, "/"); got.Status != http.StatusSeeOther {
-		t.Errorf("it answers %d: %s", got.Status, got.Body)
-	}
+	apitest.WantAnswer(t, v.SignIn(apitest.MemberKey, "/"), http.StatusSeeOther)
 }

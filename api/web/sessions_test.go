@@ -26,13 +26,10 @@ func TestSignInRedirectsToTheRequestedPage(t *testing.T) {
 	if redirect.Status != http.StatusSeeOther || redirect.Header.Get("Location") != signIn {
 		t.Fatalf("the page leads to %d %s", redirect.Status, redirect.Header.Get("Location"))
 	}
-	if got := v.SignIn("key-that-nobody-has", page); got.Status != http.StatusUnauthorized || !strings.Contains(string(got.Body), "This API key is not valid.") {
-		t.Errorf("a wrong key answers %d: %s", got.Status, got.Body)
-	}
+	apitest.WantAnswer(t, v.SignIn("key-that-nobody-has", page), http.StatusUnauthorized, "This API key is not valid.")
 	got := v.SignIn(apitest.ReaderKey, page)
-	if got.Status != http.StatusSeeOther || got.Header.Get("Location") != page {
-		t.Errorf("signing in leads to %d %s", got.Status, got.Header.Get("Location"))
-	}
+	apitest.Equal(t, got.Status, http.StatusSeeOther)
+	apitest.Equal(t, got.Header.Get("Location"), page)
 	cookies := got.Header.Values("Set-Cookie")
 	if len(cookies) == 0 {
 		t.Error("signing in sets no cookie")
@@ -45,9 +42,7 @@ func TestSignInRedirectsToTheRequestedPage(t *testing.T) {
 	v.WantPage(http.StatusOK, page, "There is no snapshot yet")
 	v.WantPage(http.StatusOK, "/"+s.Org, "production")
 	for _, next := range []string{"https://elsewhere.example.com/", "//elsewhere.example.com", `/\elsewhere.example.com`, "javascript:alert(1)"} {
-		if got := webclient.NewVisitor(s).SignIn(apitest.ReaderKey, next); got.Header.Get("Location") != "/" {
-			t.Errorf("after signing in, %s leads to %s", next, got.Header.Get("Location"))
-		}
+		apitest.Equal(t, webclient.NewVisitor(s).SignIn(apitest.ReaderKey, next).Header.Get("Location"), "/", next)
 	}
 }
 
@@ -56,9 +51,7 @@ func TestKeysOfServiceAccountsDoNotSignIn(t *testing.T) {
 	s := apitest.Share(t)
 	s.Want(http.StatusCreated, http.MethodPost, "/service-accounts/"+s.Org, []byte(`{"name":"robot","privilege":"reader"}`))
 	key := apitest.Lookup(t, s.Want(http.StatusCreated, http.MethodPost, "/service-accounts/"+s.Org+"/robot/api-keys", []byte(`{"description":"ci"}`)).Value(t), "key").(string)
-	if got := webclient.NewVisitor(s).SignIn(key, "/"); got.Status != http.StatusForbidden || !strings.Contains(string(got.Body), "service account") {
-		t.Errorf("it answers %d: %s", got.Status, got.Body)
-	}
+	apitest.WantAnswer(t, webclient.NewVisitor(s).SignIn(key, "/"), http.StatusForbidden, "service account")
 	if _, err := webtest.SignIn(webclient.NewVisitor(s).Client, s.URL, key); err == nil {
 		t.Error("webtest.SignIn does not report the refusal")
 	}
@@ -74,28 +67,20 @@ func TestSessionsEndWhenPeopleSignOutOrLoseTheirKey(t *testing.T) {
 	copied := webclient.NewVisitor(s)
 	copied.Client.Jar.SetCookies(address, v.Client.Jar.Cookies(address))
 	copied.WantPage(http.StatusOK, page, s.Org)
-	if got := v.Post("/signout", nil); got.Status != http.StatusSeeOther {
-		t.Errorf("signing out answers %d: %s", got.Status, got.Body)
-	}
-	if got := copied.Open(page); got.Status != http.StatusSeeOther {
-		t.Errorf("a copy of the session that was ended answers %d", got.Status)
-	}
+	apitest.WantAnswer(t, v.Post("/signout", nil), http.StatusSeeOther)
+	apitest.Equal(t, copied.Open(page).Status, http.StatusSeeOther, "a copy of the session that was ended answers")
 	created := s.Do(http.MethodPost, "/api/v2/user/api-keys", apitest.MemberKey, []byte(`{"description":"browser"}`))
 	again := webclient.SignedIn(s, apitest.Lookup(t, created.Value(t), "key").(string))
 	again.WantPage(http.StatusOK, page, s.Org)
 	s.Do(http.MethodDelete, "/api/v2/user/api-keys/"+apitest.Lookup(t, created.Value(t), "id").(string), apitest.MemberKey, nil)
-	if got := again.Open(page); got.Status != http.StatusSeeOther {
-		t.Errorf("the session of a key that was revoked answers %d", got.Status)
-	}
+	apitest.Equal(t, again.Open(page).Status, http.StatusSeeOther, "the session of a key that was revoked answers")
 	idle := webclient.SignedIn(s, apitest.ReaderKey)
 	s.Clock.Advance(11 * time.Hour)
 	idle.WantPage(http.StatusOK, page, s.Org)
 	s.Clock.Advance(11 * time.Hour)
 	idle.WantPage(http.StatusOK, page, s.Org)
 	s.Clock.Advance(13 * time.Hour)
-	if got := idle.Open(page); got.Status != http.StatusSeeOther {
-		t.Errorf("a session that was not used for 13 hours answers %d", got.Status)
-	}
+	apitest.Equal(t, idle.Open(page).Status, http.StatusSeeOther, "a session that was not used for 13 hours answers")
 }
 
 func TestAPIAcceptsSessionsForReadingOnly(t *testing.T) {
@@ -103,9 +88,7 @@ func TestAPIAcceptsSessionsForReadingOnly(t *testing.T) {
 	s := apitest.Start(t, apitest.Options{WithoutWorker: true})
 	v := webclient.SignedIn(s, apitest.AdminKey)
 	address := "/api/v2/environments/" + s.Org
-	if got := v.Open(address); got.Status != http.StatusOK {
-		t.Errorf("reading answers %d: %s", got.Status, got.Body)
-	}
+	apitest.WantAnswer(t, v.Open(address), http.StatusOK)
 	request := func(method, authorization string) apitest.Answer {
 		r, err := http.NewRequestWithContext(t.Context(), method, s.URL+address, strings.NewReader("{}"))
 		s.Must(err)
@@ -120,15 +103,11 @@ func TestAPIAcceptsSessionsForReadingOnly(t *testing.T) {
 	if got := request(http.MethodPut, ""); got.Status != http.StatusForbidden || string(got.Body) != `{"message":"CSRF token missing"}` {
 		t.Errorf("writing answers %d: %s", got.Status, got.Body)
 	}
-	if got := request(http.MethodGet, "Bearer key-that-nobody-has"); got.Status != http.StatusUnauthorized {
-		t.Errorf("with a wrong key the session is taken: %d", got.Status)
-	}
-	if got := request(http.MethodPut, "Bearer "+apitest.AdminKey); got.Status != http.StatusBadRequest {
-		t.Errorf("with a key, writing answers %d: %s", got.Status, got.Body)
-	}
-	if got := webclient.NewVisitor(s).Open(address); got.Status != http.StatusUnauthorized {
-		t.Errorf("without a session reading answers %d", got.Status)
-	}
+	apitest.Equal(t, request(http.MethodGet, "Bearer key-that-nobody-has").Status,
+		http.StatusUnauthorized, "with a wrong key the session is taken")
+	apitest.WantAnswer(t, request(http.MethodPut, "Bearer "+apitest.AdminKey), http.StatusBadRequest)
+	apitest.Equal(t, webclient.NewVisitor(s).Open(address).Status,
+		http.StatusUnauthorized, "without a session reading answers")
 }
 
 func TestPagesLinkToControlsIfTheOrganizationHasThem(t *testing.T) {
@@ -178,22 +157,17 @@ func TestWrongKeysAreSlowedWhenSigningIn(t *testing.T) {
 	s := apitest.Start(t, apitest.Options{WithoutWorker: true, StoppedAt: apitest.NoonOf30March, Settings: []string{"ATTESTRY_FAILED_KEY_LIMIT=3"}})
 	v := webclient.NewVisitor(s)
 	for range 3 {
-		if got := v.SignIn("key-that-nobody-has", "/"); got.Status != http.StatusUnauthorized {
-			t.Errorf("a wrong key answers %d", got.Status)
-		}
+		apitest.Equal(t, v.SignIn("key-that-nobody-has", "/").Status, http.StatusUnauthorized, "a wrong key answers")
 	}
-	if got := v.SignIn("another-key-that-nobody-has", "/"); got.Status != http.StatusTooManyRequests {
-		t.Errorf("a fourth wrong key answers %d", got.Status)
-	}
+	apitest.Equal(t, v.SignIn("another-key-that-nobody-has", "/").Status,
+		http.StatusTooManyRequests, "a fourth wrong key answers")
 }
 
 func TestAddressesOfPagesAreUnknownWhenPagesAreOff(t *testing.T) {
 	t.Parallel()
 	s := apitest.Start(t, apitest.Options{WithoutWorker: true, Settings: []string{"ATTESTRY_WEB=off"}})
 	for path, status := range map[string]int{"/signin": http.StatusNotFound, "/" + s.Org: http.StatusNotFound, "/": http.StatusFound} {
-		if got := webclient.NewVisitor(s).Open(path); got.Status != status {
-			t.Errorf("%s answers %d", path, got.Status)
-		}
+		apitest.Equal(t, webclient.NewVisitor(s).Open(path).Status, status, path)
 	}
 }
 
@@ -209,9 +183,8 @@ func TestPagesCountAgainstTheRateLimitOfTheUser(t *testing.T) {
 	if refused.Header.Get("Retry-After") == "" || !strings.Contains(string(refused.Body), apitest.RateExceeded) {
 		t.Errorf("the refusal is %v: %s", refused.Header, refused.Body)
 	}
-	if got := s.Limited(s.Org, apitest.ReaderKey); got.Status != http.StatusTooManyRequests {
-		t.Errorf("after the pages, an operation answers %d", got.Status)
-	}
+	apitest.Equal(t, s.Limited(s.Org, apitest.ReaderKey).Status,
+		http.StatusTooManyRequests, "after the pages, an operation answers")
 	webclient.SignedIn(s, apitest.MemberKey).WantPage(http.StatusOK, "/"+s.Org+"/members", "Members")
 }
 
@@ -260,14 +233,11 @@ func TestHistoryShowsSnapshotsThatWereNotEvaluated(t *testing.T) {
 			item := item.(map[string]any)
 			got += apitest.AsJSON(item["index"]) + " " + apitest.AsJSON(item["state"]) + " "
 		}
-		if got != want {
-			t.Errorf("the snapshots of %s are %s", environment, got)
-		}
+		apitest.Equal(t, got, want, environment)
 		v := webclient.SignedIn(s, apitest.ReaderKey)
 		v.WantPage(http.StatusOK, "/"+s.Org+"/environments/"+environment, `Snapshot 1</a> <span class="state unknown">not judged</span>`)
-		if got := v.Open("/" + s.Org + "/environments/" + environment + "/sparkline.svg"); !strings.Contains(string(got.Body), "3 snapshots, 1 not compliant, 1 not judged<") {
-			t.Errorf("the sparkline of %s is %s", environment, got.Body)
-		}
+		apitest.Contains(t, string(v.Open("/"+s.Org+"/environments/"+environment+"/sparkline.svg").Body),
+			"3 snapshots, 1 not compliant, 1 not judged<", environment)
 	}
 }
 
@@ -331,9 +301,7 @@ func TestSearchFindsThingsOfAllKindsAndSaysWhy(t *testing.T) {
 	} {
 		shown := v.Open("/" + s.Org + "/search?" + query)
 		for _, text := range want {
-			if shown.Status != http.StatusOK || !strings.Contains(string(shown.Body), text) {
-				t.Errorf("%s answers %d without %s:\n%s", query, shown.Status, text, shown.Body)
-			}
+			apitest.WantAnswer(t, shown, http.StatusOK, text)
 		}
 	}
 }

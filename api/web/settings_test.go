@@ -34,9 +34,8 @@ func TestAdministratorsManageAccessInTheSettings(t *testing.T) {
 	if got.Status != http.StatusOK || key == nil || got.Header.Get("Cache-Control") != "no-store" {
 		t.Fatalf("status %d: %s", got.Status, got.Body)
 	}
-	if used := s.Do(http.MethodGet, "/api/v2/environments/"+s.Org, string(key[1]), nil); used.Status != http.StatusOK {
-		t.Errorf("the key is answered %d", used.Status)
-	}
+	apitest.Equal(t, s.Do(http.MethodGet, "/api/v2/environments/"+s.Org, string(key[1]), nil).Status,
+		http.StatusOK, "the key is answered")
 	v.WantSetting("keys?name=robot", "for CI")
 	if strings.Contains(string(v.Open("/"+s.Org+"/settings/keys?name=robot").Body), string(key[1])) {
 		t.Error("the key is shown again")
@@ -126,9 +125,7 @@ func TestFormsSentUnchangedKeepLineBreaks(t *testing.T) {
 			for _, path := range []string{"policies/put_policy?name=releases", "environments/update_env?env_name=production", "flows/create_flow_with_template?name=build"} {
 				v.SendForm(path, v.FilledForm(path))
 			}
-			if after := storedTexts(s); after != before {
-				t.Errorf("stored is %s\nand was %s", after, before)
-			}
+			apitest.Equal(t, storedTexts(s), before, "stored")
 		})
 	}
 }
@@ -148,9 +145,7 @@ func TestFilesAreSentWithTheirLines(t *testing.T) {
 	form := v.FilledForm("frameworks/put_framework?framework_name=soc2") // an example that comes with the service
 	example := apitest.Lookup(t, s.Read("/frameworks/"+s.Org+"/soc2"), "content")
 	v.SendForm("frameworks/put_framework?framework_name=soc2", form)
-	if stored := s.Read("/frameworks/" + s.Org + "/soc2"); apitest.Lookup(t, stored, "content") != example || apitest.Lookup(t, stored, "version") != 1.0 {
-		t.Errorf("stored is %v", stored)
-	}
+	apitest.WantMembers(t, s.Read("/frameworks/"+s.Org+"/soc2"), map[string]any{"content": example, "version": 1.0})
 	v.WantSetting("people/put_people", `<textarea id="field-content"`)
 }
 
@@ -175,9 +170,7 @@ func TestFormsShowErrors(t *testing.T) {
 			if got.Status < http.StatusBadRequest || got.Status >= http.StatusInternalServerError || !strings.Contains(string(got.Body), row.text) {
 				t.Errorf("status %d: %s", got.Status, got.Body)
 			}
-			if !strings.Contains(string(got.Body), `class="failed"`) {
-				t.Errorf("the page names no fault: %s", got.Body)
-			}
+			apitest.Contains(t, string(got.Body), `class="failed"`)
 		})
 	}
 }
@@ -220,9 +213,7 @@ func TestSettingsRefuseFormsOfOtherSites(t *testing.T) {
 	s.Must(err)
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	request.Header.Set("Sec-Fetch-Site", "cross-site")
-	if got := v.Send(request); got.Status != http.StatusForbidden {
-		t.Errorf("status %d", got.Status)
-	}
+	apitest.Equal(t, v.Send(request).Status, http.StatusForbidden)
 	if listed := string(v.Open("/" + s.Org + "/settings/service-accounts").Body); strings.Contains(listed, "evil") {
 		t.Error("a form of another site was taken")
 	}
@@ -241,9 +232,7 @@ func TestEveryAreaOfTheSettingsCanBeSeen(t *testing.T) {
 		path := waiting[0]
 		waiting = waiting[1:]
 		got := v.Open(path)
-		if got.Status != http.StatusOK {
-			t.Errorf("%s: status %d: %s", path, got.Status, got.Body)
-		}
+		apitest.Equal(t, got.Status, http.StatusOK, path, got.Body)
 		for _, found := range link.FindAllSubmatch(got.Body, -1) {
 			next := strings.ReplaceAll(string(found[1]), "&amp;", "&")
 			if !seen[next] {
@@ -269,14 +258,10 @@ func TestAllDeliveriesAndApprovalsAreOnPages(t *testing.T) {
 	s.StoreDeliveries(notification.Delivered, numbers...)
 	want := fmt.Sprint(numbers[:50], numbers[50:100], numbers[100:])
 	for _, query := range []string{"?action_number=1", "?action_number=1&state=delivered"} {
-		if got := v.CellsOf("deliveries", query); got != want {
-			t.Errorf("%s has the deliveries %s", query, got)
-		}
+		apitest.Equal(t, v.CellsOf("deliveries", query), want, query)
 	}
 	filter := "?" + v.FilledForm("deliveries?action_number=1").Encode() + "&state=failed"
-	if got := v.CellsOf("deliveries", filter); got != "[]" {
-		t.Errorf("%s has the deliveries %s", filter, got)
-	}
+	apitest.Equal(t, v.CellsOf("deliveries", filter), "[]", filter)
 	s.ReportArtifact("build", "t1", "api", apitest.AttestedFingerprint, apitest.FirstCommit)
 	for range numbers[:51] {
 		s.Approve(apitest.AttestedFingerprint, apitest.Approved)
@@ -310,7 +295,5 @@ func TestAuditLogIsFilteredAndDownloadedAsCSV(t *testing.T) {
 	if err != nil || got.Status != http.StatusOK || len(rows) != 2 || rows[1][6] != "robot" || rows[0][6] != "user" {
 		t.Errorf("status %d, %v: %s", got.Status, err, got.Body)
 	}
-	if head := got.Header.Get("Content-Disposition"); !strings.Contains(head, s.Org+"-audit-log.csv") {
-		t.Errorf("it is sent as %s", head)
-	}
+	apitest.Contains(t, got.Header.Get("Content-Disposition"), s.Org+"-audit-log.csv")
 }

@@ -42,9 +42,8 @@ func TestNewUsersFindTheirWay(t *testing.T) {
 	b.Do(chromedp.SetValue("#field-expires_at", week.UTC().Format("2006-01-02T15:04")))
 	b.Click("Send")
 	b.WantText("done")
-	if expires := apitest.Lookup(t, s.Read(s.AllowlistsPath()), 0, "expires_at"); expires != float64(week.Truncate(time.Minute).Unix()) {
-		t.Errorf("the permission ends at %v", expires)
-	}
+	apitest.Equal[any](t, apitest.Lookup(t, s.Read(s.AllowlistsPath()), 0, "expires_at"),
+		float64(week.Truncate(time.Minute).Unix()), "the permission ends")
 
 	home() // give CI access
 	b.Click("Settings", "Service accounts", "Create a service account")
