@@ -39,13 +39,9 @@ func TestSonarWebhookRecordsAnAttestation(t *testing.T) {
 	s := apitest.Share(t)
 	wantDelivered(s, "sonar", apitest.SonarAnalysis(apitest.QualityGate("OK")))
 	got := sonarAttestation(s, "acme-web-app", apitest.FirstCommit, "sonar")
-	for member, want := range map[string]any{
+	apitest.WantMembers(t, got, map[string]any{
 		"attestation_type": "sonar", "is_compliant": true, "reported_by": "sonar-webhook",
-	} {
-		if value := apitest.Lookup(t, got, member); value != want {
-			t.Errorf("%s is %v, want %v", member, value, want)
-		}
-	}
+	})
 	if value := apitest.Lookup(t, got, "git_commit_info", "sha1"); value != apitest.FirstCommit {
 		t.Errorf("the commit is %v", value)
 	}
@@ -59,9 +55,7 @@ func TestSonarWebhookRecordsAnAttestation(t *testing.T) {
 	}
 	wantDelivered(s, "sonar", apitest.SonarAnalysis(apitest.QualityGate("ERROR")))
 	list := s.ListAttestations("/attestations/" + s.Org + "/acme-web-app/trail/" + apitest.FirstCommit + "/sonar")
-	if apitest.Column(t, list, "is_compliant") != "false true" {
-		t.Errorf("recorded %v", list)
-	}
+	apitest.Equal(t, apitest.Column(t, list, "is_compliant"), "false true", list)
 	if got := apitest.Lookup(t, list, 0, "finding"); got != "quality gate ERROR for project acme:web app: new_coverage is 7 (LESS_THAN 80)" {
 		t.Errorf("the finding is %q", got)
 	}
@@ -71,10 +65,11 @@ func TestSonarWebhookIsRecordedWhereTheScanSays(t *testing.T) {
 	t.Parallel()
 	s := apitest.Share(t)
 	s.ReportArtifact("build", "release", "api", apitest.AttestedFingerprint, apitest.FirstCommit)
-	for name, c := range map[string]struct {
+	type testCase struct {
 		body, flow, trail, attestation, member string
 		want                                   any
-	}{
+	}
+	apitest.Each(s, map[string]testCase{
 		"flow and trail": {apitest.SonarAnalysis(apitest.QualityGate("OK") + properties(`"sonar.analysis.kosli_flow":"my-flow","sonar.analysis.kosli_trail":"my-trail","sonar.analysis.x":"y"`)),
 			"my-flow", "my-trail", "sonar", "is_compliant", true},
 		"attestation": {apitest.SonarAnalysis(properties(`"sonar.analysis.kosli_attestation":"scan"`)),
@@ -88,15 +83,12 @@ func TestSonarWebhookIsRecordedWhereTheScanSays(t *testing.T) {
 			"acme-web-app", "r17-trunk", "sonar", "git_commit_info", nil},
 		"null members": {`{"revision":"r18","project":{"key":"-.k"},"branch":null,"qualityGate":null,"properties":null}`,
 			"k", "r18", "sonar", "is_compliant", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			wantDelivered(s, "sonar", c.body)
-			if got := apitest.Lookup(t, sonarAttestation(s, c.flow, c.trail, c.attestation), c.member); !reflect.DeepEqual(got, c.want) {
-				t.Errorf("%s is %v, want %v", c.member, got, c.want)
-			}
-		})
-	}
+	}, func(s *apitest.Service, _ string, c testCase) {
+		wantDelivered(s, "sonar", c.body)
+		if got := apitest.Lookup(s.T, sonarAttestation(s, c.flow, c.trail, c.attestation), c.member); !reflect.DeepEqual(got, c.want) {
+			s.T.Errorf("%s is %v, want %v", c.member, got, c.want)
+		}
+	})
 }
 
 func TestSonarWebhookAddsPrefixAndSuffixToFlowNames(t *testing.T) {
@@ -155,9 +147,7 @@ func TestLaunchDarklyWebhookRecordsATrail(t *testing.T) {
 	for _, flow := range []string{"launch-darkly-test", "launch-darkly-qa"} {
 		s.GetTrail(flow, "the-key")
 	}
-	if got := len(s.ListFlows("")); got != 3 {
-		t.Errorf("%d flows, want 3", got)
-	}
+	apitest.Equal(t, len(s.ListFlows("")), 3, "flows")
 }
 
 func TestLaunchDarklyWebhookIgnoresEventsWithoutAFlag(t *testing.T) {
@@ -170,19 +160,18 @@ func TestLaunchDarklyWebhookIgnoresEventsWithoutAFlag(t *testing.T) {
 	wantDelivered(s, "launch-darkly", `{"kind":"token","name":"t","target":{}}`)
 	wantDelivered(s, "launch-darkly", change("f", "", "proj/default:env/*:flag/f"))
 	wantDelivered(s, "launch-darkly", change("f", "", "proj/default:flag/f", "", "/:/"))
-	if got := s.ListFlows(""); len(got) != 0 {
-		t.Errorf("recorded %v", got)
-	}
+	apitest.Equal(t, len(s.ListFlows("")), 0, "recorded")
 }
 
 func TestWebhooksThatAreNotSignedRecordNothing(t *testing.T) {
 	t.Parallel()
 	s := apitest.Share(t)
 	sonar, flag := []byte(apitest.SonarAnalysis("")), []byte(change("f", "", "proj/default:env/prod:flag/f"))
-	for name, c := range map[string]struct {
+	type testCase struct {
 		kind, uid, signature string
 		body                 []byte
-	}{
+	}
+	apitest.Each(s, map[string]testCase{
 		"no signature":              {"sonar", s.HookUID("sonar").Reveal(), "", sonar},
 		"no hex":                    {"sonar", s.HookUID("sonar").Reveal(), "x", sonar},
 		"a part of the signature":   {"sonar", s.HookUID("sonar").Reveal(), apitest.SignHook(sonar)[:32], sonar},
@@ -194,15 +183,10 @@ func TestWebhooksThatAreNotSignedRecordNothing(t *testing.T) {
 		"a key for the uid":         {"sonar", apitest.AdminKey, apitest.SignHook(sonar), sonar},
 		"flag without signature":    {"launch-darkly", s.HookUID("launch-darkly").Reveal(), "", flag},
 		"flag to the other kind":    {"launch-darkly", s.HookUID("sonar").Reveal(), apitest.SignHook(flag), flag},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			apitest.WantProblem(t, s.Deliver(c.kind, c.uid, c.signature, c.body), http.StatusUnauthorized, apitest.HookRefused, nil)
-		})
-	}
-	if got := s.ListFlows(""); len(got) != 0 {
-		t.Errorf("recorded %v", got)
-	}
+	}, func(s *apitest.Service, _ string, c testCase) {
+		apitest.WantProblem(s.T, s.Deliver(c.kind, c.uid, c.signature, c.body), http.StatusUnauthorized, apitest.HookRefused, nil)
+	})
+	apitest.Equal(t, len(s.ListFlows("")), 0, "recorded")
 }
 
 func TestInvalidSignedWebhooksRecordNothing(t *testing.T) {
@@ -214,10 +198,11 @@ func TestInvalidSignedWebhooksRecordNothing(t *testing.T) {
 	for i := range 101 {
 		many = append(many, fmt.Sprintf("proj/p:env/e%d:flag/f", i))
 	}
-	for name, c := range map[string]struct {
+	type testCase struct {
 		kind, body string
 		errors     map[string]string
-	}{
+	}
+	apitest.Each(s, map[string]testCase{
 		"no project":    {"sonar", `{"revision":"r"}`, map[string]string{"project": "Field required [input: None]"}},
 		"no revision":   {"sonar", `{"project":{"key":"k"}}`, map[string]string{"revision": namePattern + "]"}},
 		"no usable key": {"sonar", `{"revision":"r","project":{"key":"::"}}`, map[string]string{"project.key": namePattern + "]"}},
@@ -238,32 +223,23 @@ func TestInvalidSignedWebhooksRecordNothing(t *testing.T) {
 		"many environments": {"launch-darkly", change("f", "", many...),
 			map[string]string{"target.resources": "There should be at most 100 environments [input: 101]"}},
 		"no object": {"launch-darkly", `[]`, map[string]string{"body": "Input should be a valid dictionary or object to extract fields from [input: []]"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s.In(t)
-			got := s.Deliver(c.kind, s.HookUID(c.kind).Reveal(), apitest.SignHook([]byte(c.body)), []byte(c.body))
-			apitest.WantProblem(t, got, http.StatusBadRequest, invalid, c.errors)
-		})
-	}
+	}, func(s *apitest.Service, _ string, c testCase) {
+		got := s.Deliver(c.kind, s.HookUID(c.kind).Reveal(), apitest.SignHook([]byte(c.body)), []byte(c.body))
+		apitest.WantProblem(s.T, got, http.StatusBadRequest, invalid, c.errors)
+	})
 	unknown := apitest.SonarAnalysis(properties(`"sonar.analysis.kosli_flow":"f","sonar.analysis.kosli_trail":"t","sonar.analysis.kosli_artifact_fingerprint":"` + apitest.AttestedFingerprint + `"`))
 	got := s.Deliver("sonar", s.HookUID("sonar").Reveal(), apitest.SignHook([]byte(unknown)), []byte(unknown))
 	apitest.WantProblem(t, got, http.StatusNotFound, fmt.Sprintf(
 		`Artifact with fingerprint %s does not exist in trail "t" of flow "f" belonging to organization "%s"`, apitest.AttestedFingerprint, s.Org), nil)
-	if got := s.ListFlows(""); len(got) != 0 {
-		t.Errorf("recorded %v", got)
-	}
+	apitest.Equal(t, len(s.ListFlows("")), 0, "recorded")
 }
 
 func TestWebhooksOfOneOrganizationRecordNothingInAnother(t *testing.T) {
 	t.Parallel()
 	ours, theirs := apitest.Share(t), apitest.Share(t)
 	wantDelivered(ours, "sonar", apitest.SonarAnalysis(""))
-	if got := len(ours.ListFlows("")); got != 1 {
-		t.Errorf("we have %d flows", got)
-	}
-	if got := theirs.ListFlows(""); len(got) != 0 {
-		t.Errorf("they have %v", got)
-	}
+	apitest.Equal(t, len(ours.ListFlows("")), 1, "we have flows")
+	apitest.Equal(t, len(theirs.ListFlows("")), 0)
 }
 
 func TestConcurrentDeliveriesAreAllRecorded(t *testing.T) {
@@ -274,9 +250,7 @@ func TestConcurrentDeliveriesAreAllRecorded(t *testing.T) {
 	for range deliveries {
 		group.Go(func() {
 			body := []byte(apitest.SonarAnalysis(apitest.QualityGate("OK")))
-			if got := s.Deliver("sonar", s.HookUID("sonar").Reveal(), apitest.SignHook(body), body); got.Status != http.StatusOK {
-				t.Errorf("status %d: %s", got.Status, got.Body)
-			}
+			apitest.WantAnswer(t, s.Deliver("sonar", s.HookUID("sonar").Reveal(), apitest.SignHook(body), body), http.StatusOK)
 		})
 	}
 	group.Wait()
