@@ -59,7 +59,8 @@ func TestAttestationsOfAnOrganizationAreFiltered(t *testing.T) {
 		for _, one := range data {
 			apitest.ClientReads(s.T, "attestation", one)
 		}
-		if total := apitest.Lookup(s.T, page, "pagination"); total != nil && apitest.Lookup(s.T, total, "total") != float64(len(data)) {
+		total := apitest.Lookup(s.T, page, "pagination")
+		if total != nil && apitest.Lookup(s.T, total, "total") != float64(len(data)) {
 			s.T.Errorf("total is %v", apitest.Lookup(s.T, total, "total"))
 		}
 	})
@@ -104,7 +105,8 @@ func TestAttestationsOfAnOrganizationArePagedByCursor(t *testing.T) {
 				s.T.Fatalf("the pages do not end")
 			}
 			page := s.Read(address)
-			if self := apitest.Lookup(s.T, page, "_links", "self", "href").(string); !strings.HasPrefix(self, s.URL+"/api/v2/attestations/"+s.Org+"?") {
+			self := apitest.Lookup(s.T, page, "_links", "self", "href").(string)
+			if !strings.HasPrefix(self, s.URL+"/api/v2/attestations/"+s.Org+"?") {
 				s.T.Errorf("self is %s", self)
 			}
 			if pagination := apitest.Lookup(s.T, page, "pagination"); pagination != nil {
@@ -145,7 +147,8 @@ func TestAttestationsOfAFlowAreListedInPages(t *testing.T) {
 	}, func(s *apitest.Service, query, want string) {
 		page := s.Read("/attestations/" + s.Org + "/two" + query)
 		apitest.ClientReads(s.T, "pagination", apitest.Lookup(s.T, page, "pagination"))
-		if got := apitest.Column(s.T, apitest.Lookup(s.T, page, "data"), "attestation_name"); got != want || apitest.Lookup(s.T, page, "pagination", "total") != 3.0 {
+		if got := apitest.Column(s.T, apitest.Lookup(s.T, page, "data"), "attestation_name"); got != want ||
+			apitest.Lookup(s.T, page, "pagination", "total") != 3.0 {
 			s.T.Errorf("%s of %v, want %s", got, apitest.Lookup(s.T, page, "pagination"), want)
 		}
 	})
@@ -179,7 +182,8 @@ func TestAttestationsAreFoundByTheirCommit(t *testing.T) {
 		"&commit_list=" + unknown:              "lint unit-test",
 		"&flow_name=&attestation_name=":        "lint unit-test",
 	}, func(s *apitest.Service, query, want string) {
-		if got := apitest.Column(s.T, apitest.Lookup(s.T, s.Read(path+query), apitest.FirstCommit), "attestation_name"); got != want {
+		if got := apitest.Column(s.T, apitest.Lookup(s.T, s.Read(path+query), apitest.FirstCommit),
+			"attestation_name"); got != want {
 			s.T.Errorf("%s, want %s", got, want)
 		}
 	})

@@ -192,7 +192,8 @@ func TestBadAttestationsAreRefused(t *testing.T) {
 		"pull request without a commit": {"pull_request",
 			`{"attestation_name":"x","git_provider":"github","pull_requests":[{"url":"u","state":"s"}]}`,
 			"pull_requests[0].FoundPullRequestV1.merge_commit", "Field required [input: None]"},
-		"decision without verdict": {"system", `{"attestation_name":"x","type_name":"decision","attestation_data":{}}`, "attestation_data.is_compliant", "Field required [input: None]"},
+		"decision without verdict": {"system", `{"attestation_name":"x","type_name":"decision","attestation_data":{}}`,
+			"attestation_data.is_compliant", "Field required [input: None]"},
 	}, func(s *apitest.Service, _ string, c struct{ kind, data, field, text string }) {
 		wantInvalid(s, c.kind, c.data, c.field, c.text)
 	})
@@ -209,8 +210,10 @@ func TestBadNamesInThePathCreateNothing(t *testing.T) {
 		"/flow%0A/trail/t":       "path.flow_name",
 		"/flow/trail/t%E2%80%AE": "path.trail_name",
 	}, func(s *apitest.Service, path, field string) {
-		message, errors := s.WantForm(http.StatusBadRequest, http.MethodPost, "/attestations/"+s.Org+path+"/generic", `{"attestation_name":"x","is_compliant":true}`).Problem(s.T)
-		if message != "Input payload validation failed" || !strings.HasPrefix(errors[field], "String should match pattern '^[a-zA-Z0-9][a-zA-Z0-9") {
+		message, errors := s.WantForm(http.StatusBadRequest, http.MethodPost, "/attestations/"+s.Org+path+"/generic",
+			`{"attestation_name":"x","is_compliant":true}`).Problem(s.T)
+		if message != "Input payload validation failed" ||
+			!strings.HasPrefix(errors[field], "String should match pattern '^[a-zA-Z0-9][a-zA-Z0-9") {
 			s.T.Errorf("%q %q", message, errors)
 		}
 	})
@@ -283,7 +286,8 @@ func TestOverrideReplacesTheVerdictAndNamesTheOriginal(t *testing.T) {
 		"artifact_fingerprint":    {`"artifact_fingerprint":""`, "String should match pattern '^[a-f0-9]{64}$' [input: ]"},
 		"external_urls":           {`"external_urls":""`, "Input should be a valid dictionary [input: ]"},
 	}, func(s *apitest.Service, field string, c struct{ member, text string }) {
-		_, errors := override(s, http.StatusBadRequest, strings.Replace(fmt.Sprintf(body, true, "generic"), "{", "{"+c.member+",", 1)).Problem(s.T)
+		_, errors := override(s, http.StatusBadRequest,
+			strings.Replace(fmt.Sprintf(body, true, "generic"), "{", "{"+c.member+",", 1)).Problem(s.T)
 		apitest.Equal(s.T, errors[field], c.text, errors)
 	})
 	override(s, http.StatusBadRequest, fmt.Sprintf(body, true, "nosuch"))
@@ -356,8 +360,9 @@ trail:
 		"unknown artifact":                  {"tests", "junit", `,"target_artifacts":["lib"]`},
 		"known and unknown artifact":        {"tests", "junit", `,"target_artifacts":["app","lib"]`},
 	}, func(s *apitest.Service, name string, c struct{ name, kind, more string }) {
-		apitest.WantMessage(s.T, override(s, http.StatusBadRequest, c.name, c.kind, true, c.more), "Attestation named '"+c.name+"' of type '"+c.kind+
-			"' does not exist in trail 't' of flow 'build' belonging to organization '"+s.Org+"'")
+		apitest.WantMessage(s.T, override(s, http.StatusBadRequest, c.name, c.kind, true, c.more),
+			"Attestation named '"+c.name+"' of type '"+c.kind+
+				"' does not exist in trail 't' of flow 'build' belonging to organization '"+s.Org+"'")
 	})
 	check := func(want string) {
 		t.Helper()

@@ -102,10 +102,12 @@ func TestAttestationWithoutEvidenceHasNone(t *testing.T) {
 	}
 	apitest.EachOf(s, []string{"check", "empty"}, func(s *apitest.Service, name string) {
 		shown := s.OnlyAttestation("t", name)
-		if apitest.Lookup(s.T, shown, "evidence_archive_path") != nil || apitest.Lookup(s.T, shown, "evidence_archive_fingerprint") != nil || apitest.Lookup(s.T, shown, "_links", "evidence") != nil {
+		if apitest.Lookup(s.T, shown, "evidence_archive_path") != nil ||
+			apitest.Lookup(s.T, shown, "evidence_archive_fingerprint") != nil || apitest.Lookup(s.T, shown, "_links", "evidence") != nil {
 			s.T.Errorf("%s has evidence: %v", name, shown)
 		}
-		apitest.WantMessage(s.T, s.Want(http.StatusNotFound, http.MethodGet, s.TrailPath("t")+"/attestation/"+apitest.Lookup(s.T, shown, "attestation_id").(string)+"/evidence", nil),
+		apitest.WantMessage(s.T, s.Want(http.StatusNotFound, http.MethodGet,
+			s.TrailPath("t")+"/attestation/"+apitest.Lookup(s.T, shown, "attestation_id").(string)+"/evidence", nil),
 			"This attestation has no evidence file attached.")
 	})
 	s.AttestGeneric("other", "check", true, "")
@@ -177,7 +179,8 @@ func TestHostileFileNamesAndTypesAreSanitized(t *testing.T) {
 		got := s.Want(http.StatusOK, http.MethodGet, s.EvidencePath("t", name), nil)
 		kind, parameters, err := mime.ParseMediaType(got.Header.Get("Content-Disposition"))
 		filename := parameters["filename"]
-		if err != nil || kind != "attachment" || (c.name != "" && filename != c.name) || len(filename) > 255 || !utf8.ValidString(filename) {
+		if err != nil || kind != "attachment" || (c.name != "" && filename != c.name) || len(filename) > 255 ||
+			!utf8.ValidString(filename) {
 			s.T.Errorf("%q came back as %q (%v)", c.sent, got.Header.Get("Content-Disposition"), err)
 		}
 		apitest.Equal(s.T, got.Header.Get("Content-Type"), c.shownKind)
@@ -235,7 +238,8 @@ func TestNamesOfFilesMustBeShortUnicodeText(t *testing.T) {
 		"no UTF-8": {"na\xffme.tgz", "Input should be a valid string, unable to parse raw data as a unicode string [input: na\uFFFDme.tgz]"},
 		"too long": {strings.Repeat("long", 256) + ".tgz", "String should have at most 1024 characters [input: " + strings.Repeat("long", 50) + "...]"},
 	}, func(s *apitest.Service, _ string, c struct{ filename, text string }) {
-		_, errors := s.PostAttestation(http.StatusBadRequest, "t", "generic", apitest.GenericData, apitest.Attachment(c.filename, "content")).Problem(s.T)
+		_, errors := s.PostAttestation(http.StatusBadRequest, "t", "generic", apitest.GenericData,
+			apitest.Attachment(c.filename, "content")).Problem(s.T)
 		apitest.Equal(s.T, errors["attachment_file.filename"], c.text, errors)
 	})
 	s.Want(http.StatusNotFound, http.MethodGet, s.TrailPath("t")+"/check", nil)
@@ -323,7 +327,8 @@ func TestEvidenceIsNotHeldInMemory(t *testing.T) {
 		body := io.MultiReader(strings.NewReader(order[0]+
 			"--b\r\nContent-Disposition: form-data; name=\"attachment_file\"; filename=\"big\"\r\n\r\n"),
 			&generatedReader{left: evidenceLimit, gauge: up}, strings.NewReader("\r\n"+order[1]+"--b--\r\n"))
-		if got := s.SendForm(http.MethodPost, s.TrailPath("t")+"/generic", apitest.AdminKey, "multipart/form-data; boundary=b", body); got.Status != http.StatusCreated {
+		if got := s.SendForm(http.MethodPost, s.TrailPath("t")+"/generic", apitest.AdminKey,
+			"multipart/form-data; boundary=b", body); got.Status != http.StatusCreated {
 			s.T.Fatalf("%d %s", got.Status, got.Body)
 		}
 		if up.passed != evidenceLimit || up.growth() > allowed {

@@ -65,7 +65,8 @@ func TestPoliciesSetApproversAndMachineAccounts(t *testing.T) {
 		"an unknown member": {"{type: pull_request, independent_approval: {approver: 2}}", "Extra inputs"},
 		"a text":            {"{type: pull_request, independent_approval: 'yes'}", "valid boolean"},
 	}, func(s *apitest.Service, _ string, wrong struct{ rule, says string }) {
-		got := s.PutPolicy(http.StatusBadRequest, `{"name":"wrong"}`, apitest.PolicyFile(apitest.PolicyHead+"artifacts:\n  attestations:\n    - "+wrong.rule+"\n"))
+		got := s.PutPolicy(http.StatusBadRequest, `{"name":"wrong"}`,
+			apitest.PolicyFile(apitest.PolicyHead+"artifacts:\n  attestations:\n    - "+wrong.rule+"\n"))
 		if !strings.Contains(string(got.Body), wrong.says) || !strings.Contains(string(got.Body), "line 4") {
 			s.T.Errorf("it says %s", got.Body)
 		}

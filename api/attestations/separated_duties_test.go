@@ -79,8 +79,10 @@ func TestDecidersMustNotBeAuthorsOrApprovers(t *testing.T) {
 		"a text":       {"{type: decision, separation_of_duties: 'yes'}", "valid boolean"},
 		"a mapping":    {"{type: decision, separation_of_duties: {approvers: 2}}", "valid boolean"},
 	}, func(s *apitest.Service, _ string, wrong struct{ rule, says string }) {
-		got := s.PutPolicy(http.StatusBadRequest, `{"name":"wrong"}`, apitest.PolicyFile(apitest.PolicyHead+"artifacts:\n  attestations:\n    - "+wrong.rule+"\n"))
-		if !strings.Contains(string(got.Body), wrong.says) || !strings.Contains(string(got.Body), "separation_of_duties (line 4") {
+		got := s.PutPolicy(http.StatusBadRequest, `{"name":"wrong"}`,
+			apitest.PolicyFile(apitest.PolicyHead+"artifacts:\n  attestations:\n    - "+wrong.rule+"\n"))
+		if !strings.Contains(string(got.Body), wrong.says) ||
+			!strings.Contains(string(got.Body), "separation_of_duties (line 4") {
 			s.T.Errorf("it says %s", got.Body)
 		}
 	})

@@ -171,7 +171,8 @@ func TestSamplesCanBeReproducedFromTheirSeed(t *testing.T) {
 		"frequency=hourly":        "yearly",
 		"size=1&by=risk":          "environment",
 	}, func(s *apitest.Service, query, says string) {
-		if got := s.Want(http.StatusBadRequest, http.MethodGet, s.AuditsPath()+"/q3/sample?"+query, nil); !strings.Contains(string(got.Body), says) {
+		got := s.Want(http.StatusBadRequest, http.MethodGet, s.AuditsPath()+"/q3/sample?"+query, nil)
+		if !strings.Contains(string(got.Body), says) {
 			s.T.Errorf("answered %s", got.Body)
 		}
 	})

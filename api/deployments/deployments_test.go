@@ -183,7 +183,8 @@ func TestLastDeploymentIsReadByEnvironmentAndFingerprint(t *testing.T) {
 	}, func(s *apitest.Service, _, fingerprint string) {
 		plain, err := url.PathUnescape(fingerprint)
 		s.Must(err)
-		apitest.WantMessage(s.T, s.Want(http.StatusNotFound, http.MethodGet, path+"/prod/"+fingerprint, nil), "Deployment of '"+plain+"' to environment 'prod' not found")
+		apitest.WantMessage(s.T, s.Want(http.StatusNotFound, http.MethodGet, path+"/prod/"+fingerprint, nil),
+			"Deployment of '"+plain+"' to environment 'prod' not found")
 	})
 	apitest.EachOf(s, []string{"beta", "none"}, func(s *apitest.Service, environment string) {
 		s.Want(http.StatusNotFound, http.MethodGet, path+"/"+environment+"/"+fingerprint, nil)
@@ -337,8 +338,10 @@ func TestDeploymentsOfARepositoryAreFilteredByEnvironments(t *testing.T) {
 	wantTotals(s, path+"?env=prod", 1, 15, 1, 4)
 	apitest.EachOf(s, []string{"deployments", "deployment-statistics"}, func(s *apitest.Service, operation string) {
 		base := "/repos/" + s.Org + "/" + repoID(s, s.Org, "1") + "/" + operation
-		apitest.WantMessage(s.T, s.Want(http.StatusNotFound, http.MethodGet, base+"?env=beta&env=x", nil), "Environment named 'x' does not exist for organization '"+s.Org+"'")
-		apitest.WantMessage(s.T, s.Want(http.StatusNotFound, http.MethodGet, "/repos/"+s.Org+"/00000000-0000-0000-0000-00000000/"+operation, nil), "Repo '00000000-0000-0000-0000-00000000' not found")
+		apitest.WantMessage(s.T, s.Want(http.StatusNotFound, http.MethodGet, base+"?env=beta&env=x", nil),
+			"Environment named 'x' does not exist for organization '"+s.Org+"'")
+		apitest.WantMessage(s.T, s.Want(http.StatusNotFound, http.MethodGet,
+			"/repos/"+s.Org+"/00000000-0000-0000-0000-00000000/"+operation, nil), "Repo '00000000-0000-0000-0000-00000000' not found")
 		apitest.WantFault(s.T, s.Want(http.StatusBadRequest, http.MethodGet, base+"?end_ts=x", nil), "query.end_ts")
 	})
 }
@@ -465,7 +468,8 @@ func TestDeploymentFrequencyListsTheTimesOfDeployments(t *testing.T) {
 			}
 		}
 		_, id, _ := strings.Cut(query, "flow_id=")
-		if name, _, _ := strings.Cut(query[1:], "/"); apitest.Lookup(s.T, got, "environment_name") != name || (apitest.Lookup(s.T, got, "flow_id") == nil) != (id == "") || (id != "" && apitest.Lookup(s.T, got, "flow_id") != id) {
+		if name, _, _ := strings.Cut(query[1:], "/"); apitest.Lookup(s.T, got, "environment_name") != name ||
+			(apitest.Lookup(s.T, got, "flow_id") == nil) != (id == "") || (id != "" && apitest.Lookup(s.T, got, "flow_id") != id) {
 			s.T.Errorf("got %s", apitest.AsJSON(got))
 		}
 	})
@@ -504,8 +508,10 @@ func TestStatisticsOfARepositoryAreGroupedByEnvironment(t *testing.T) {
 		got := s.Read(path + query)
 		words := []string{}
 		for _, series := range apitest.Lookup(s.T, got, "environments").([]any) {
-			words = append(words, fmt.Sprint(apitest.Lookup(s.T, series, "environment_name"), " ", len(apitest.Lookup(s.T, series, "deployed_at").([]any))))
-			if apitest.Lookup(s.T, series, "environment_id") != s.EnvironmentID(apitest.Lookup(s.T, series, "environment_name").(string)) {
+			words = append(words, fmt.Sprint(apitest.Lookup(s.T, series, "environment_name"), " ",
+				len(apitest.Lookup(s.T, series, "deployed_at").([]any))))
+			name := apitest.Lookup(s.T, series, "environment_name").(string)
+			if apitest.Lookup(s.T, series, "environment_id") != s.EnvironmentID(name) {
 				s.T.Errorf("%s", apitest.AsJSON(series))
 			}
 		}

@@ -321,9 +321,10 @@ func TestConcurrentLargeReportsAreAllAnsweredWithinTheBudget(t *testing.T) {
 		}
 		measured <- most
 	}()
-	apitest.EachOf(s, []string{"/ready", "/api/v2/environments/" + s.Org + "/prod"}, func(s *apitest.Service, path string) {
-		apitest.Equal(s.T, s.Do(http.MethodGet, path, apitest.ReaderKey, nil).Status, http.StatusOK, path)
-	})
+	apitest.EachOf(s, []string{"/ready", "/api/v2/environments/" + s.Org + "/prod"},
+		func(s *apitest.Service, path string) {
+			apitest.Equal(s.T, s.Do(http.MethodGet, path, apitest.ReaderKey, nil).Status, http.StatusOK, path)
+		})
 	senders.Wait()
 	close(answered)
 	most := <-measured

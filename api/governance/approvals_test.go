@@ -205,7 +205,8 @@ func TestInvalidApprovalsAreRefused(t *testing.T) {
 	body := func(more string) string {
 		return fmt.Sprintf(`{"artifact_fingerprint":%q,"description":"d","src_commit_list":[]%s}`, apitest.AttestedFingerprint, more)
 	}
-	for _, fingerprint := range []string{strings.Repeat("d", 64), strings.Repeat("c", 64)} { // the second is of another flow
+	// The second one is of another flow.
+	for _, fingerprint := range []string{strings.Repeat("d", 64), strings.Repeat("c", 64)} {
 		s.WantError(http.StatusNotFound,
 			"Artifact with fingerprint '"+fingerprint+"' does not exist in flow 'build' belonging to organization '"+s.Org+"'",
 			http.MethodPost, s.ApprovalsPath(), strings.Replace(body(""), apitest.AttestedFingerprint, fingerprint, 1))

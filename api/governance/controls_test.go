@@ -119,7 +119,8 @@ func TestControlHasAVersionPerChange(t *testing.T) {
 		"?per_page=3&page=5":               "",
 	}, func(s *apitest.Service, query, want string) {
 		list := s.Read(s.ControlsPath() + "/C-1/versions" + query)
-		if statuses := apitest.Column(s.T, apitest.Lookup(s.T, list, "versions"), "status"); statuses != want || apitest.Lookup(s.T, list, "total_count") != 10.0 {
+		if statuses := apitest.Column(s.T, apitest.Lookup(s.T, list, "versions"), "status"); statuses != want ||
+			apitest.Lookup(s.T, list, "total_count") != 10.0 {
 			s.T.Errorf("%s of %v", statuses, apitest.Lookup(s.T, list, "total_count"))
 		}
 	})
@@ -217,7 +218,8 @@ func TestTagsOfControlsMakeNoVersion(t *testing.T) {
 	s.CreateControl("C-1")
 	apitest.Equal(t, apitest.AsJSON(s.Read(s.ControlsPath()+"/tags")), `{"tag_choices":[]}`, "the choices")
 	apitest.EachOf(s, []string{"control", "controls"}, func(s *apitest.Service, kind string) {
-		got := s.Do(http.MethodPatch, "/api/v2"+s.TagsPath()+"/"+kind+"/C-1", apitest.MemberKey, []byte(`{"set_tags":{"a":"1"},"remove_tags":["b"]}`))
+		got := s.Do(http.MethodPatch, "/api/v2"+s.TagsPath()+"/"+kind+"/C-1", apitest.MemberKey,
+			[]byte(`{"set_tags":{"a":"1"},"remove_tags":["b"]}`))
 		apitest.Equal(s.T, got.Status, http.StatusOK)
 		apitest.Equal(s.T, got.Text(s.T), "OK")
 		if found := getControl(s, "C-1"); found.Version != 1 || !maps.Equal(found.Tags, map[string]string{"a": "1"}) {

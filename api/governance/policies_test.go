@@ -146,7 +146,8 @@ func TestPolicyFilesAreReturnedByteForByte(t *testing.T) {
 	}, func(s *apitest.Service, name, content string) {
 		s.PutPolicy(http.StatusCreated, `{"name":"`+name+`"}`, apitest.PolicyFile(content))
 		apitest.EqualList(s.T, getPolicy(s, name).files(), []string{content})
-		if got := s.PutPolicy(http.StatusOK, `{"name":"`+name+`"}`, apitest.PolicyFile(content)); len(getPolicy(s, name).Versions) != 1 {
+		got := s.PutPolicy(http.StatusOK, `{"name":"`+name+`"}`, apitest.PolicyFile(content))
+		if len(getPolicy(s, name).Versions) != 1 {
 			s.T.Errorf("the same file made %s", got.Body)
 		}
 	})
@@ -167,7 +168,8 @@ func TestFaultyPoliciesAreRefused(t *testing.T) {
 		"no text":          {"\xff\xfe", "the file is not UTF-8 text"},
 	}, func(s *apitest.Service, _ string, c struct{ content, text string }) {
 		message, errors := s.PutPolicy(http.StatusBadRequest, `{"name":"p"}`, apitest.PolicyFile(c.content)).Problem(s.T)
-		if message != "Input payload validation failed" || len(errors) != 1 || !strings.Contains(errors["policy_file"], c.text) {
+		if message != "Input payload validation failed" || len(errors) != 1 ||
+			!strings.Contains(errors["policy_file"], c.text) {
 			s.T.Errorf("%q %q, want %q", message, errors, c.text)
 		}
 	})
@@ -245,7 +247,8 @@ func TestFaultyInputsOfPoliciesAreRefused(t *testing.T) {
 	}, func(s *apitest.Service, _ string, c testCase) {
 		got := s.SendPolicy(apitest.MemberKey, s.PoliciesPath()+c.path, c.payload, c.files...)
 		message, errors := got.Problem(s.T)
-		if got.Status != http.StatusBadRequest || message != "Input payload validation failed" || len(errors) != 1 || errors[c.field] != c.text {
+		if got.Status != http.StatusBadRequest || message != "Input payload validation failed" || len(errors) != 1 ||
+			errors[c.field] != c.text {
 			s.T.Errorf("%d %q\nwant %s: %q", got.Status, errors, c.field, c.text)
 		}
 	})

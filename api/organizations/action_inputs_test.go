@@ -66,7 +66,8 @@ func TestInvalidActionsAreRefused(t *testing.T) {
 		"an e-mail and a newline": {targetsBody(`[{"type":"EMAIL","emails":["a@example.com\n"]}]`), "targets[0].emails[0]", noMailbox, true},
 		"too many addresses":      {targetsBody(list(2001, apitest.DeadTarget)), "targets", "The actions of an organization have at most 2000 webhooks and e-mail addresses in all [input: 2001]", true},
 	}, func(s *apitest.Service, _ string, c testCase) {
-		for path, message := range map[string]string{s.OrgActionsPath() + "/environments": "Input payload validation failed", notificationsPath(s): "Invalid notification payload"} {
+		for path, message := range map[string]string{s.OrgActionsPath() + "/environments": "Input payload validation failed",
+			notificationsPath(s): "Invalid notification payload"} {
 			if !c.fitsSchema {
 				message = "Input payload validation failed"
 			}

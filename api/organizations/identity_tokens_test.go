@@ -106,8 +106,10 @@ func TestInvalidIdentityProvidersAreRefused(t *testing.T) {
 		"no boolean":  {"forge", `{"issuer":"https://forge.example.com","audience":"a","privilege":"member","condition":"claims.a"}`, "condition", "column 1: the result must be a boolean, not a string [input: claims.a]"},
 		"flow":        {"forge", `{"issuer":"https://forge.example.com","audience":"a","privilege":"member","condition":"exists(flow)"}`, "condition", "column 8: 'flow' is unknown: there are claims.<name>, exists(), matches(), true, false, and, or, not, in [input: exists(flow)]"},
 	}, func(s *apitest.Service, name string, c testCase) {
-		got := s.Do(http.MethodPut, "/api/v2/organizations/"+s.Org+"/identity-providers/"+c.name, apitest.AdminKey, []byte(c.body))
-		apitest.WantProblem(s.T, got, http.StatusBadRequest, "Input payload validation failed", map[string]string{c.location: c.text})
+		got := s.Do(http.MethodPut, "/api/v2/organizations/"+s.Org+"/identity-providers/"+c.name, apitest.AdminKey,
+			[]byte(c.body))
+		apitest.WantProblem(s.T, got, http.StatusBadRequest, "Input payload validation failed",
+			map[string]string{c.location: c.text})
 	})
 	got := s.Do(http.MethodPut, "/api/v2/organizations/administrator/identity-providers/forge", apitest.AdminKey,
 		[]byte(`{"issuer":"https://forge.example.com","audience":"a","privilege":"member","condition":"claims.a == 'b'"}`))

@@ -148,7 +148,8 @@ func TestSignInWithoutAValidInvitationCreatesNoUser(t *testing.T) {
 		i.Claims = map[string]any{"preferred_username": c.user, "nonce": redirect.Query().Get("nonce")}
 		got := v.Open("/signin/oidc/callback?code=c&state=" + redirect.Query().Get("state"))
 		apitest.Equal(s.T, got.Status, c.status, got.Body)
-		if home := v.Open("/"); home.Status != http.StatusSeeOther || !strings.HasPrefix(home.Header.Get("Location"), "/signin") {
+		if home := v.Open("/"); home.Status != http.StatusSeeOther ||
+			!strings.HasPrefix(home.Header.Get("Location"), "/signin") {
 			s.T.Errorf("somebody is signed in: %d", home.Status)
 		}
 	})

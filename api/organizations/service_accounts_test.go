@@ -80,7 +80,8 @@ func TestInvalidServiceAccountsAreRefused(t *testing.T) {
 			map[string]string{"privilege": "Input should be <Role.ADMIN: 'admin'>, <Role.MEMBER: 'member'>, <Role.SNAPSHOTTER: 'snapshotter'> or <Role.READER: 'reader'> [input: owner]"}},
 		"a key that has expired": {http.MethodPost, "/taken/api-keys", `{"description":"x","expires_at":1500000000}`, "expires_at cannot be in the past", nil},
 	}, func(s *apitest.Service, _ string, c testCase) {
-		apitest.WantProblem(s.T, s.Do(c.method, "/api/v2"+accountPath(s, c.path), apitest.AdminKey, []byte(c.body)), http.StatusBadRequest, c.message, c.errors)
+		apitest.WantProblem(s.T, s.Do(c.method, "/api/v2"+accountPath(s, c.path), apitest.AdminKey, []byte(c.body)),
+			http.StatusBadRequest, c.message, c.errors)
 	})
 	apitest.WantProblem(t, s.Do(http.MethodPost, "/api/v2/service-accounts/administrator", apitest.AdminKey, []byte(`{"name":"ci"}`)), http.StatusBadRequest,
 		"Organization 'administrator' is personal and cannot have service accounts", nil)

@@ -35,18 +35,21 @@ func TestAuditPackagesAreDownloadedAndVerified(t *testing.T) {
 			s.T.Fatalf("%d %s", got.Status, got.Body)
 		}
 		for header, want := range map[string]string{
-			"Content-Type": c.contentType, "Content-Encoding": c.encoding, "Content-Disposition": "attachment; filename=" + c.filename,
-			"X-Content-Type-Options": "nosniff", "Accept-Ranges": "bytes", "ETag": `"` + apitest.DigestOf(string(got.Body)) + `"`,
+			"Content-Type": c.contentType, "Content-Encoding": c.encoding, "X-Content-Type-Options": "nosniff",
+			"Content-Disposition": "attachment; filename=" + c.filename,
+			"Accept-Ranges":       "bytes", "ETag": `"` + apitest.DigestOf(string(got.Body)) + `"`,
 		} {
 			apitest.Equal(s.T, got.Header.Get(header), want, header)
 		}
 		if c.contentType != "application/pdf" {
 			result := apitest.VerifyCompressed(s.T, got.Body)
-			if len(result.Findings) > 0 || result.Attestations != c.attestations || result.Artifacts != c.artifacts || result.Manifest.Status != c.status {
+			if len(result.Findings) > 0 || result.Attestations != c.attestations || result.Artifacts != c.artifacts ||
+				result.Manifest.Status != c.status {
 				s.T.Errorf("verified: %+v of %+v", result, result.Manifest)
 			}
 		}
-		if part := s.Get(http.MethodGet, c.path, "Range", "bytes=10-19"); part.Status != http.StatusPartialContent || !bytes.Equal(part.Body, got.Body[10:20]) {
+		if part := s.Get(http.MethodGet, c.path, "Range", "bytes=10-19"); part.Status != http.StatusPartialContent ||
+			!bytes.Equal(part.Body, got.Body[10:20]) {
 			s.T.Errorf("a part is %d %q", part.Status, part.Body)
 		}
 		apitest.Equal(s.T, s.Get(http.MethodGet, c.path, "If-None-Match", got.Header.Get("ETag")).Status,

@@ -237,7 +237,8 @@ func TestArtifactIsFoundByFingerprintTrailAndAttestation(t *testing.T) {
 		"build/xyz/latest_commit": "path.fingerprint",
 	}, func(s *apitest.Service, path, field string) {
 		message, errors := s.Want(http.StatusBadRequest, http.MethodGet, "/artifacts/"+s.Org+"/"+path, nil).Problem(s.T)
-		if message != "Input payload validation failed" || !strings.HasPrefix(errors[field], "String should match pattern '^") {
+		if message != "Input payload validation failed" ||
+			!strings.HasPrefix(errors[field], "String should match pattern '^") {
 			s.T.Errorf("%q %q", message, errors)
 		}
 	})
@@ -263,7 +264,8 @@ func TestArtifactsAreFoundByCommit(t *testing.T) {
 		var got []string
 		for _, artifact := range s.Read(base + path).([]any) {
 			apitest.ClientReads(s.T, "artifact", artifact)
-			got = append(got, fmt.Sprint(apitest.Lookup(s.T, artifact, "trail_name"), "/", apitest.Lookup(s.T, artifact, "template_reference_name")))
+			got = append(got, fmt.Sprint(apitest.Lookup(s.T, artifact, "trail_name"), "/",
+				apitest.Lookup(s.T, artifact, "template_reference_name")))
 		}
 		apitest.Equal(s.T, strings.Join(got, " "), want, got)
 	})

@@ -121,7 +121,8 @@ func TestBadTemplateIsRefusedAndKeepsTheFlow(t *testing.T) {
 	}, func(s *apitest.Service, _ string, c struct{ content, text string }) {
 		got := s.WantForm(http.StatusBadRequest, http.MethodPut, path, data, apitest.YAMLFile(c.content))
 		message, errors := got.Problem(s.T)
-		if message != "Input payload validation failed" || len(errors) != 1 || !strings.HasPrefix(errors["template_file"], c.text) {
+		if message != "Input payload validation failed" || len(errors) != 1 ||
+			!strings.HasPrefix(errors["template_file"], c.text) {
 			s.T.Errorf("%q %q", message, errors)
 		}
 	})
@@ -215,7 +216,8 @@ func TestFlowsAreListedByNameBareOrInPages(t *testing.T) {
 		}
 		s.Want(http.StatusOK, http.MethodGet, s.FlowsPath()+strings.ReplaceAll(query, " ", "%20"), nil).Decode(s.T, &page)
 		p := page.Pagination
-		if got := fmt.Sprintf("%s %d %d %d %d", flowNames(page.Data), p.Total, p.Page, p.PerPage, p.PageCount); page.Data == nil || got != want {
+		got := fmt.Sprintf("%s %d %d %d %d", flowNames(page.Data), p.Total, p.Page, p.PerPage, p.PageCount)
+		if page.Data == nil || got != want {
 			s.T.Errorf("%q", got)
 		}
 	})

@@ -56,7 +56,8 @@ func TestRepoIsReadByNameWithSlashesOrByID(t *testing.T) {
 		"/o%27connor/x":                     "o'connor/x",
 		"/cyber-dojo/differ/filter-options": "cyber-dojo/differ/filter-options",
 	}, func(s *apitest.Service, path, name string) {
-		apitest.WantMessage(s.T, s.Want(http.StatusNotFound, http.MethodGet, "/repos/"+s.Org+path, nil), "Repo '"+name+"' not found")
+		apitest.WantMessage(s.T, s.Want(http.StatusNotFound, http.MethodGet, "/repos/"+s.Org+path, nil),
+			"Repo '"+name+"' not found")
 	})
 	s.Want(http.StatusBadRequest, http.MethodGet, "/repos/"+s.Org+"/cyber-dojo/differ?provider=", nil)
 	s.Want(http.StatusBadRequest, http.MethodGet, "/repos/"+s.Org+"/a%00b", nil)
@@ -71,9 +72,10 @@ func TestRepoOfAnAmbiguousNameNeedsItsProvider(t *testing.T) {
 	}
 	apitest.WantMessage(t, s.Want(http.StatusBadRequest, http.MethodGet, "/repos/"+s.Org+"/acme/cli", nil),
 		"Multiple repos named 'acme/cli' exist (github, gitlab). Specify the 'provider'")
-	apitest.Each(s, map[string]string{"github": github, "gitlab": gitlab}, func(s *apitest.Service, provider, want string) {
-		apitest.Equal[any](s.T, apitest.Lookup(s.T, s.Read("/repos/"+s.Org+"/acme/cli?provider="+provider), "id"), want)
-	})
+	apitest.Each(s, map[string]string{"github": github, "gitlab": gitlab},
+		func(s *apitest.Service, provider, want string) {
+			apitest.Equal[any](s.T, apitest.Lookup(s.T, s.Read("/repos/"+s.Org+"/acme/cli?provider="+provider), "id"), want)
+		})
 	// Within a provider the name refers to the newest repository, also when an older one is reported after it.
 	s.Clock.Advance(time.Hour)
 	successor := s.ReportRepo(s.Org, "acme/cli", "github", "2", "")
@@ -108,7 +110,8 @@ func TestOperationsRefuseAmbiguousRepoNames(t *testing.T) {
 		if name != "several of its names" {
 			s.Want(http.StatusOK, http.MethodGet, path+"&provider=github", nil)
 		}
-		apitest.WantMessage(s.T, s.Want(http.StatusNotFound, http.MethodGet, path+"&provider=bitbucket", nil), "Repo 'acme/cli' not found")
+		apitest.WantMessage(s.T, s.Want(http.StatusNotFound, http.MethodGet, path+"&provider=bitbucket", nil),
+			"Repo 'acme/cli' not found")
 		apitest.WantFault(s.T, s.Want(http.StatusBadRequest, http.MethodGet, path+"&provider=x", nil), "query.provider")
 	})
 	for list, want := range map[string]any{"/artifacts/" + s.Org: evidence.HashAPIKey("acme/cligithub2"), "/builds/" + s.Org: evidence.HashAPIKey("acme/cligithub2")} {
@@ -231,7 +234,8 @@ func TestFilterOptionsHonourAllFiltersButTheirOwn(t *testing.T) {
 		"?namespace=platform/backend/x": "[] [] []",
 	}, func(s *apitest.Service, query, want string) {
 		got := s.Read("/repos/" + s.Org + "/filter-options" + query)
-		if line := fmt.Sprint(apitest.Lookup(s.T, got, "providers"), apitest.Lookup(s.T, got, "vcs_instances"), apitest.Lookup(s.T, got, "namespace_values")); line != want {
+		if line := fmt.Sprint(apitest.Lookup(s.T, got, "providers"), apitest.Lookup(s.T, got, "vcs_instances"),
+			apitest.Lookup(s.T, got, "namespace_values")); line != want {
 			s.T.Errorf("got %s, want %s", line, want)
 		}
 	})

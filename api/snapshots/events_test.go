@@ -270,7 +270,8 @@ func TestEventLogShowsCurrentNames(t *testing.T) {
 	s.RenameEnvironment("host", "metal")
 	apitest.EachOf(s, []string{"host", "metal"}, func(s *apitest.Service, name string) {
 		event := apitest.Lookup(s.T, s.Read(s.EnvironmentsPath()+"/"+name+"/events?per_page=1"), 0)
-		if apitest.Lookup(s.T, event, "environment_name") != "metal" || apitest.Lookup(s.T, event, "_links", "snapshot", "html") != s.URL+"/"+s.Org+"/environments/metal/snapshots/5" {
+		if apitest.Lookup(s.T, event, "environment_name") != "metal" ||
+			apitest.Lookup(s.T, event, "_links", "snapshot", "html") != s.URL+"/"+s.Org+"/environments/metal/snapshots/5" {
 			s.T.Errorf("%s", apitest.AsJSON(event))
 		}
 	})
@@ -321,7 +322,8 @@ func TestEventsAreFilteredByRepositories(t *testing.T) {
 		"?repo_name=nope": "nope", "?repo_name=": "", "?repo_name=acme/web&repo_name=nope": "nope", "?repo_name=acme/web&repo_name=": "",
 		"?repo_name=open/only": "open/only", "?repo_name=ACME/web": "ACME/web",
 	}, func(s *apitest.Service, query, name string) {
-		s.WantError(http.StatusNotFound, "Repo '"+name+"' not found", http.MethodGet, s.EnvironmentsPath()+"/prod/events"+query, "")
+		s.WantError(http.StatusNotFound, "Repo '"+name+"' not found", http.MethodGet,
+			s.EnvironmentsPath()+"/prod/events"+query, "")
 	})
 }
 
@@ -395,9 +397,8 @@ func TestEventLogHidesUnfinishedSnapshots(t *testing.T) {
 	}))
 	apitest.EachOf(s, []string{"", "?end_ts=9e9", "?start=2days", "?start=1"}, func(s *apitest.Service, query string) {
 		s.WantEvents("host", query, versionEvents(5, 1)...)
-		if got := s.Want(http.StatusOK, http.MethodGet, s.EnvironmentsPath()+"/host/events"+query, nil).Header.Get("X-Total-Count"); got != "9" {
-			s.T.Errorf("%s events in all", got)
-		}
+		header := s.Want(http.StatusOK, http.MethodGet, s.EnvironmentsPath()+"/host/events"+query, nil).Header
+		apitest.Equal(s.T, header.Get("X-Total-Count"), "9")
 	})
 	apitest.Equal(t, len(auditLog(s, "host", "?to_timestamp=9e9")), 9, "rows")
 }

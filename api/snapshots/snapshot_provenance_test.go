@@ -146,7 +146,8 @@ func TestSnapshotsShowCurrentNames(t *testing.T) {
 			s.T.Errorf("read as %s: html_url is %s, want %s", name, got.HTMLURL, want)
 		}
 		artifact := got.Artifact(s.T, "app-1")
-		if artifact["flow_name"] != "assembly" || !strings.HasPrefix(artifact["html_url"].(string), s.URL+"/"+s.Org+"/flows/assembly/") {
+		if artifact["flow_name"] != "assembly" ||
+			!strings.HasPrefix(artifact["html_url"].(string), s.URL+"/"+s.Org+"/flows/assembly/") {
 			s.T.Errorf("the renamed flow shows as %v, %v", artifact["flow_name"], artifact["html_url"])
 		}
 	})

@@ -85,7 +85,8 @@ func TestSonarWebhookIsRecordedWhereTheScanSays(t *testing.T) {
 			"k", "r18", "sonar", "is_compliant", false},
 	}, func(s *apitest.Service, _ string, c testCase) {
 		wantDelivered(s, "sonar", c.body)
-		if got := apitest.Lookup(s.T, sonarAttestation(s, c.flow, c.trail, c.attestation), c.member); !reflect.DeepEqual(got, c.want) {
+		got := apitest.Lookup(s.T, sonarAttestation(s, c.flow, c.trail, c.attestation), c.member)
+		if !reflect.DeepEqual(got, c.want) {
 			s.T.Errorf("%s is %v, want %v", c.member, got, c.want)
 		}
 	})
@@ -184,7 +185,8 @@ func TestWebhooksThatAreNotSignedRecordNothing(t *testing.T) {
 		"flag without signature":    {"launch-darkly", s.HookUID("launch-darkly").Reveal(), "", flag},
 		"flag to the other kind":    {"launch-darkly", s.HookUID("sonar").Reveal(), apitest.SignHook(flag), flag},
 	}, func(s *apitest.Service, _ string, c testCase) {
-		apitest.WantProblem(s.T, s.Deliver(c.kind, c.uid, c.signature, c.body), http.StatusUnauthorized, apitest.HookRefused, nil)
+		apitest.WantProblem(s.T, s.Deliver(c.kind, c.uid, c.signature, c.body), http.StatusUnauthorized, apitest.HookRefused,
+			nil)
 	})
 	apitest.Equal(t, len(s.ListFlows("")), 0, "recorded")
 }
