@@ -22,6 +22,17 @@ func TestTrailOfAnUnknownFlowIsNotFound(t *testing.T) {
 		http.MethodGet, "/trails/"+s.Org+"/here/t", "")
 }
 
+func TestTrailsStayWithinTheirOrganization(t *testing.T) {
+	t.Parallel()
+	s := apitest.Share(t)
+	s.CreateFlow("ci")
+	s.WantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.Org+"/ci", `{"name":"t"}`)
+	s.WantForm(http.StatusCreated, http.MethodPut, "/flows/"+s.Public+"/template_file", `{"name":"ci","description":""}`)
+	s.WantError(http.StatusNotFound, "Trail with name 't' does not exist for Organization '"+s.Public+"' and Flow 'ci'",
+		http.MethodGet, "/trails/"+s.Public+"/ci/t", "")
+	apitest.Equal(t, len(s.Read("/trails/"+s.Public+"/ci").([]any)), 0, "trails of another organization's flow")
+}
+
 func TestRepeatedBeginChangesOnlyWhatIsSent(t *testing.T) {
 	t.Parallel()
 	s := apitest.Share(t)
