@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"attestry/evidence/evidencetest"
 	"attestry/storage"
 	"attestry/storage/pebble/pebbletest"
 	"attestry/storage/storagetest"
@@ -51,9 +52,7 @@ func manyNotes(n int) []note {
 func TestCollectionReturnsStoredDocuments(t *testing.T) {
 	notes, _ := newNotes(t)
 	want := note{ID: "a", Topic: "t", Rank: 3}
-	if err := notes.Insert(t.Context(), want); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, notes.Insert(t.Context(), want))
 	if err := notes.Insert(t.Context(), want); !errors.Is(err, storage.ErrExists) || !strings.Contains(err.Error(), "notes a") {
 		t.Errorf("a second insert returned %v", err)
 	}
@@ -67,13 +66,9 @@ func TestCollectionReturnsStoredDocuments(t *testing.T) {
 
 func TestCollectionReplacesOnlyTheRevisionThatWasRead(t *testing.T) {
 	notes, _ := newNotes(t)
-	if err := notes.Put(t.Context(), note{ID: "a"}); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, notes.Put(t.Context(), note{ID: "a"}))
 	read, err := notes.GetVersioned(t.Context(), "a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	next, err := notes.Replace(t.Context(), note{ID: "a", Rank: 1}, read.Revision)
 	if err != nil || next == read.Revision {
 		t.Fatalf("revision %d after %d: %v", next, read.Revision, err)
@@ -93,21 +88,13 @@ func TestCollectionSplitsManyDocumentsIntoCommands(t *testing.T) {
 	for i, one := range all {
 		ids[i] = one.ID
 	}
-	if err := notes.Add(t.Context(), all[:storage.MaxMany+1]...); err != nil {
-		t.Fatal(err)
-	}
-	if err := notes.Add(t.Context(), all...); err != nil {
-		t.Fatal(err)
-	}
-	if err := notes.Put(t.Context(), all...); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, notes.Add(t.Context(), all[:storage.MaxMany+1]...))
+	evidencetest.Must(t, notes.Add(t.Context(), all...))
+	evidencetest.Must(t, notes.Put(t.Context(), all...))
 	if got, err := notes.GetMany(t.Context(), ids); err != nil || len(got) != len(all) || got[2000] != all[2000] {
 		t.Fatalf("got %d: %v", len(got), err)
 	}
-	if err := notes.Delete(t.Context(), ids...); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, notes.Delete(t.Context(), ids...))
 	if got, err := notes.GetMany(t.Context(), ids); err != nil || len(got) != 0 {
 		t.Fatalf("got %d deleted ones: %v", len(got), err)
 	}
@@ -120,9 +107,7 @@ func TestCollectionSplitsManyDocumentsIntoCommands(t *testing.T) {
 func TestCollectionFindsAndCounts(t *testing.T) {
 	notes, _ := newNotes(t)
 	all := manyNotes(30)
-	if err := notes.Add(t.Context(), all...); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, notes.Add(t.Context(), all...))
 	query := storage.Query{Index: "rank", Equal: []any{"t"}, Limit: 20}
 	first, next, err := notes.Find(t.Context(), query)
 	if err != nil || len(first) != 20 || first[0] != all[29] || next == "" {
@@ -140,9 +125,7 @@ func TestCollectionFindsAndCounts(t *testing.T) {
 
 func TestCountingDocumentsCountsCommandsAndBytes(t *testing.T) {
 	notes, counting := newNotes(t)
-	if err := notes.Insert(t.Context(), note{ID: "a"}); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, notes.Insert(t.Context(), note{ID: "a"}))
 	// The id, the fields and the body: "a", {"rank":0,"topic":""} and
 	// {"id":"a","topic":"","rank":0}.
 	if costs := counting.Snapshot(); costs.Commands() != 1 || costs.Methods["Write"] != 1 || costs.Bytes != 1+21+30 {
@@ -157,9 +140,7 @@ func TestCountingDocumentsCountsCommandsAndBytes(t *testing.T) {
 
 func TestFindAllStopsAtItsLimit(t *testing.T) {
 	notes, _ := newNotes(t)
-	if err := notes.Add(t.Context(), manyNotes(2*storage.MaxMany)...); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, notes.Add(t.Context(), manyNotes(2*storage.MaxMany)...))
 	for _, limit := range []int{1, storage.MaxMany, storage.MaxMany + 500, 2 * storage.MaxMany, storage.Unlimited} {
 		found, err := storage.FindAll(t.Context(), notes, storage.Query{Index: "rank", Equal: []any{"t"}, Limit: limit})
 		if want := min(limit, 2*storage.MaxMany); err != nil || len(found) != want {

@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"attestry/evidence/evidencetest"
 )
 
 func TestValuesSurviveEncodingWithTheirTypes(t *testing.T) {
@@ -20,13 +22,9 @@ func TestValuesSurviveEncodingWithTheirTypes(t *testing.T) {
 	}
 	for _, value := range values {
 		encoded, err := encodeValue(value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		var decoded any
-		if err := decodeExact(string(encoded), &decoded); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, decodeExact(string(encoded), &decoded))
 		if got, err := exactValue(decoded); err != nil || got != value {
 			t.Errorf("%#v came back as %#v: %v", value, got, err)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"attestry/app/apptest"
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/storage/environments"
@@ -30,14 +31,10 @@ func TestRunsThatBeganTogetherAreFoundAmongMany(t *testing.T) {
 			if own != "none" {
 				add(own)
 			}
-			if err := batch.Write(t.Context(), store.Documents); err != nil {
-				t.Fatal(err)
-			}
+			evidencetest.Must(t, batch.Write(t.Context(), store.Documents))
 			query := environments.PredecessorQuery{Lineage: lineage, Fingerprint: own, Since: 3}
 			found, err := store.Successions.Predecessors(t.Context(), "env", []environments.PredecessorQuery{query})
-			if err != nil {
-				t.Fatal(err)
-			}
+			evidencetest.Must(t, err)
 			if predecessor, ok := found[query]; !ok || predecessor.Again || predecessor.Together != (own != "none") {
 				t.Errorf("the predecessor is %+v", predecessor)
 			}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"attestry/evidence/evidencetest"
 	"attestry/storage"
 )
 
@@ -39,12 +40,8 @@ func TestErrorsOfTheDiskAreOutages(t *testing.T) {
 
 func TestClosedStoreIsAnOutage(t *testing.T) {
 	store, err := Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
+	evidencetest.Must(t, store.Close())
 	key := storage.ObjectKey("org", fmt.Sprintf("%064x", 1))
 	for name, run := range map[string]func() error{
 		"put":    func() error { _, err := store.Put(t.Context(), "org", strings.NewReader("x"), 1); return err },

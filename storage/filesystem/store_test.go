@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"attestry/evidence/evidencetest"
 	"attestry/storage"
 	"attestry/storage/filesystem"
 	"attestry/storage/storagetest"
@@ -56,12 +57,8 @@ func TestOldLeftoversAloneAreRemoved(t *testing.T) {
 			write(t, old, "half")
 			write(t, fresh, "half")
 			past := time.Now().Add(-2 * time.Hour)
-			if err := os.Chtimes(old, past, past); err != nil {
-				t.Fatal(err)
-			}
-			if err := remove(t, dir, store); err != nil {
-				t.Error(err)
-			}
+			evidencetest.Must(t, os.Chtimes(old, past, past))
+			evidencetest.Check(t, remove(t, dir, store))
 			if left, err := filepath.Glob(filepath.Join(dir, ".incoming", "*")); err != nil || !slices.Equal(left, []string{fresh}) {
 				t.Errorf("left behind: %v, %v", left, err)
 			}
@@ -76,9 +73,7 @@ func TestPutLeavesNoTemporaryFile(t *testing.T) {
 	if _, err := store.Put(t.Context(), "org", strings.NewReader("content"), 3); err == nil {
 		t.Error("Put took more than was announced")
 	}
-	if err := store.Ping(t.Context()); err != nil {
-		t.Error(err)
-	}
+	evidencetest.Check(t, store.Ping(t.Context()))
 	entries, err := os.ReadDir(filepath.Join(dir, ".incoming"))
 	if err != nil || len(entries) != 0 {
 		t.Errorf("left behind: %v, %v", entries, err)
@@ -88,9 +83,7 @@ func TestPutLeavesNoTemporaryFile(t *testing.T) {
 func TestSymbolicLinksAreNotFollowed(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	object := put(t, open(t, outside), "content")
-	if err := os.Symlink(filepath.Join(outside, "org"), filepath.Join(dir, "org")); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, os.Symlink(filepath.Join(outside, "org"), filepath.Join(dir, "org")))
 	if r, err := open(t, dir).Get(t.Context(), object.Key, 0, -1); err == nil {
 		r.Close()
 		t.Error("Get followed a link out of the directory")
@@ -100,9 +93,7 @@ func TestSymbolicLinksAreNotFollowed(t *testing.T) {
 func TestPingFailsWhenTheDirectoryIsGone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	store := open(t, dir)
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, os.RemoveAll(dir))
 	if err := store.Ping(t.Context()); err == nil {
 		t.Error("Ping says all is well")
 	}
@@ -111,9 +102,7 @@ func TestPingFailsWhenTheDirectoryIsGone(t *testing.T) {
 func open(t *testing.T, dir string) *filesystem.Store {
 	t.Helper()
 	store, err := filesystem.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	t.Cleanup(func() { store.Close() })
 	return store
 }
@@ -121,15 +110,11 @@ func open(t *testing.T, dir string) *filesystem.Store {
 func put(t *testing.T, store storage.Objects, content string) storage.Object {
 	t.Helper()
 	object, err := store.Put(t.Context(), "org", strings.NewReader(content), int64(len(content)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	return object
 }
 
 func write(t *testing.T, file, content string) {
 	t.Helper()
-	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, os.WriteFile(file, []byte(content), 0o600))
 }

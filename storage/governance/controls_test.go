@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"attestry/evidence/control"
+	"attestry/evidence/evidencetest"
 	"attestry/storage"
 	"attestry/storage/governance"
 	"attestry/storage/storagetest"
@@ -42,13 +43,9 @@ func rename(t *testing.T, controls *governance.Controls, identifier, name string
 func storedVersions(t *testing.T, controls *governance.Controls, identifier string) string {
 	t.Helper()
 	found, err := controls.Get(t.Context(), "o", identifier)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	versions, err := controls.Versions(t.Context(), &found, false, 0, 100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	var lines []string
 	for _, version := range versions {
 		lines = append(lines, fmt.Sprint(version.Version, " ", version.Status, " ", version.Name))
@@ -81,9 +78,7 @@ func TestUnknownControlsAreNotFound(t *testing.T) {
 func TestTagsDoNotCreateAVersion(t *testing.T) {
 	controls, _, _ := newControls(t)
 	createControls(t, controls, "o", "C-1")
-	if err := controls.SetTags(t.Context(), "o", "C-1", map[string]string{"a": "1"}, []string{"b"}); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, controls.SetTags(t.Context(), "o", "C-1", map[string]string{"a": "1"}, []string{"b"}))
 	if _, err := rename(t, controls, "C-1", "other"); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"attestry/app/apptest"
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/policy"
 	"attestry/storage"
 	"attestry/storage/governance"
@@ -40,9 +41,7 @@ func putPolicies(t *testing.T, policies *governance.Policies, changes ...governa
 func storedPolicy(t *testing.T, policies *governance.Policies, name string) string {
 	t.Helper()
 	history, err := policies.History(t.Context(), "o", name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	return contents(t, history)
 }
 
@@ -94,9 +93,7 @@ func TestVersionsDoNotGoBackInTime(t *testing.T) {
 	policies, _, _ := newPolicies(t)
 	putPolicies(t, policies, policyChange("o", "p", "one", 100), policyChange("o", "p", "two", 50))
 	history, err := policies.History(t.Context(), "o", "p")
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	versions := apptest.AllOf(t, history.Versions)
 	if versions[1].CreatedAt != 100 || history.LastModifiedAt != 100 {
 		t.Errorf("the second version is of %v, the policy of %v", versions[1].CreatedAt, history.LastModifiedAt)
@@ -142,9 +139,7 @@ func TestConcurrentVersionsOfAPolicyLeaveNoGap(t *testing.T) {
 	for i := range writers {
 		group.Go(func() {
 			fresh, err := policies.Put(t.Context(), policyChange("o", "p", fmt.Sprint("content ", i), 1))
-			if err != nil {
-				t.Error(err)
-			}
+			evidencetest.Check(t, err)
 			if fresh {
 				created.Add(1)
 			}
@@ -203,9 +198,7 @@ func TestHistoriesTakeAConstantNumberOfCommands(t *testing.T) {
 			var names []string
 			for histories := policies.Histories("o"); histories.More(); {
 				batch, err := histories.Next(t.Context(), c.bytes)
-				if err != nil {
-					t.Fatal(err)
-				}
+				evidencetest.Must(t, err)
 				for _, history := range batch {
 					names = append(names, history.Name)
 					if versions := contents(t, history); versions != "1 one, 2 two" {

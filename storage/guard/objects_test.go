@@ -41,9 +41,7 @@ func newFixture() *fixture {
 func (b *fixture) damagedReads(t *testing.T, store string) float64 {
 	t.Helper()
 	families, err := b.metrics.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, metric := range families[0].GetMetric() {
 		if metric.GetLabel()[0].GetValue() == store {
 			return metric.GetCounter().GetValue()
@@ -56,9 +54,7 @@ func (b *fixture) damagedReads(t *testing.T, store string) float64 {
 func openFiles(t *testing.T, dir string) storage.Objects {
 	t.Helper()
 	store, err := filesystem.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { store.Close() })
 	return store
 }

@@ -5,13 +5,13 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/event"
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
+
+	"attestry/evidence/evidencetest"
 )
 
 func TestWritesAreMajorityAndJournaledWhateverTheURISays(t *testing.T) {
 	settings, err := clientOptions(Options{URI: "mongodb://127.0.0.1/?w=1&journal=false&readPreference=secondary&readConcernLevel=local"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	if wc := settings.WriteConcern; wc.W != "majority" || wc.Journal == nil || !*wc.Journal {
 		t.Errorf("write concern %+v", wc)
 	}
@@ -24,9 +24,7 @@ func TestWritesAreMajorityAndJournaledWhateverTheURISays(t *testing.T) {
 func TestConnectionsInUseAreCounted(t *testing.T) {
 	for uri, want := range map[string]int{"mongodb://127.0.0.1/": 100, "mongodb://127.0.0.1/?maxPoolSize=7": 7} {
 		settings, err := clientOptions(Options{URI: uri})
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		db := &DB{maxConnections: int(*settings.MaxPoolSize)}
 		for _, kind := range []string{
 			event.ConnectionCreated, event.ConnectionReady, event.ConnectionCheckedOut, event.ConnectionCheckedOut,

@@ -11,6 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"attestry/evidence/evidencetest"
 	"attestry/storage"
 	"attestry/storage/mongodb"
 	"attestry/storage/storagetest"
@@ -40,9 +41,7 @@ func newDatabase(t *testing.T) string {
 			return
 		}
 		// The context of the test has ended already.
-		if err := client.Database(name).Drop(context.Background()); err != nil {
-			t.Error(err)
-		}
+		evidencetest.Check(t, client.Database(name).Drop(context.Background()))
 		_ = client.Disconnect(context.Background())
 	})
 	return name
@@ -51,9 +50,7 @@ func newDatabase(t *testing.T) string {
 func open(t *testing.T, uri, database string, schemas ...*storage.Schema) storage.Documents {
 	t.Helper()
 	db, err := mongodb.Open(t.Context(), mongodb.Options{URI: uri, Database: database}, schemas)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	return db
 }
 
@@ -77,9 +74,7 @@ func TestLeaveIndexesCreatesNoIndexes(t *testing.T) {
 		want  string
 	}{{true, "[things(org,time) things(org)]"}, {true, "[things(org,time) things(org)]"}, {false, "[]"}, {true, "[]"}} {
 		db, err := mongodb.Open(t.Context(), mongodb.Options{URI: uri, Database: name, LeaveIndexes: row.leave}, []*storage.Schema{schema})
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		if got := fmt.Sprint(db.MissingIndexes()); got != row.want {
 			t.Errorf("missing are %s, want %s", got, row.want)
 		}
@@ -87,8 +82,6 @@ func TestLeaveIndexesCreatesNoIndexes(t *testing.T) {
 		if off := time.Since(now); err != nil || off.Abs() > time.Minute {
 			t.Errorf("the clock of the server is off by %v: %v", off, err)
 		}
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
+		evidencetest.Check(t, db.Close())
 	}
 }

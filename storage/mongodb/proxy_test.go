@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"attestry/evidence/evidencetest"
 	"attestry/storage"
 	"attestry/storage/storagetest"
 )
@@ -30,9 +31,7 @@ type proxy struct {
 func newProxy(t *testing.T, server string) *proxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	p := &proxy{listener: listener, server: server}
 	p.copying.Go(p.accept)
 	t.Cleanup(p.close)
@@ -90,9 +89,7 @@ func (p *proxy) close() {
 func through(t *testing.T, p *proxy, uri string) string {
 	t.Helper()
 	u, err := url.Parse(uri)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	query := u.Query()
 	query.Set("directConnection", "true")
 	u.Host, u.RawQuery = p.listener.Addr().String(), query.Encode()
@@ -102,18 +99,14 @@ func through(t *testing.T, p *proxy, uri string) string {
 func TestConnectionCutDuringACommandIsAnErrorAndRecovers(t *testing.T) {
 	uri := server(t)
 	u, err := url.Parse(uri)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	host, _, _ := strings.Cut(u.Host, ",")
 	p := newProxy(t, host)
 	schema := &storage.Schema{Name: "things"}
 	db := open(t, through(t, p, uri), newDatabase(t), schema)
 	defer db.Close()
 	kept := storage.Record{ID: "kept", Revision: 1, Body: []byte(`"before"`)}
-	if err := storagetest.Insert(t.Context(), db, schema, kept); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, storagetest.Insert(t.Context(), db, schema, kept))
 
 	p.cutting.Store(true)
 	uncertain := storage.Record{ID: "uncertain", Revision: 1, Body: []byte(`"whole"`)}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/notification"
 	"attestry/storage/notifications"
 )
@@ -19,9 +20,7 @@ func put(t *testing.T, actions *notifications.Actions, action notification.Actio
 		_, _, err := all.Put(action)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 }
 
 func TestSimultaneouslyStoredActionsGetDistinctNumbers(t *testing.T) {
@@ -76,9 +75,7 @@ func TestRecentActionsAreCachedForHalfASecond(t *testing.T) {
 	recent := func() int {
 		t.Helper()
 		all, err := mine.Recent(t.Context(), "org")
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		return len(all.All)
 	}
 	recent()

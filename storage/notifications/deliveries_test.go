@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"attestry/app/apptest"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/notification"
 	"attestry/storage"
 	"attestry/storage/notifications"
@@ -19,9 +20,7 @@ func delivery(number int64, notice string, at float64) notification.Delivery {
 
 func add(t *testing.T, deliveries *notifications.Deliveries, all ...notification.Delivery) {
 	t.Helper()
-	if err := deliveries.Add(t.Context(), all); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, deliveries.Add(t.Context(), all))
 }
 
 // notices lists the ids of the notices of deliveries.
@@ -94,9 +93,7 @@ func TestADeliveryIsReplacedAtItsRevisionOnly(t *testing.T) {
 	one := delivery(1, "a", 1)
 	add(t, deliveries, one)
 	seen, err := deliveries.Get(t.Context(), "org", one.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	seen.Value.Begin(2)
 	if _, err := deliveries.Replace(t.Context(), seen.Value, seen.Revision); err != nil {
 		t.Error(err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/job"
 	"attestry/evidence/notification"
 	"attestry/storage"
@@ -24,9 +25,7 @@ func TestEventsStayInTheOutboxUntilAllTheirActionsAreComplete(t *testing.T) {
 	batch := &storage.Batch{}
 	allow := func(environment string, at float64) string {
 		event := notification.AllowedEvent(evidence.Allowance{ID: "a", Org: "org", Environment: environment, At: at})
-		if err := outbox.EnqueueIn(ctx, batch, event); err != nil {
-			t.Error(err)
-		}
+		evidencetest.Check(t, outbox.EnqueueIn(ctx, batch, event))
 		return event.ID
 	}
 	early, late := allow("env", 5), allow("env", 50)
@@ -80,9 +79,7 @@ func TestCompletionOfAnActionHeedsAnotherChangeOfTheEvent(t *testing.T) {
 			docs := openEngine(t)
 			outbox := notifications.NewOutbox(docs, nil)
 			other := storagetest.Fault{At: 2, Before: func() {
-				if err := c.meanwhile(outbox); err != nil {
-					t.Error(err)
-				}
+				evidencetest.Check(t, c.meanwhile(outbox))
 			}}
 			err := errors.Join(outbox.Put(t.Context(), c.stored),
 				notifications.NewOutbox(storagetest.NewFaultInjector(docs, other), nil).CompleteAction(t.Context(), "e", 1))

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/notification"
 	"attestry/storage"
 	"attestry/storage/notifications"
@@ -21,9 +22,7 @@ var (
 func states(t *testing.T, targets *notifications.Targets) map[notifications.TargetKey]notification.TargetState {
 	t.Helper()
 	found, err := targets.States(t.Context(), "org", action)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	return found
 }
 
@@ -53,15 +52,11 @@ func TestRemovedTargetsLoseTheirState(t *testing.T) {
 	for _, target := range action.DistinctTargets() {
 		update(t, targets, target, func(*notification.TargetState) {})
 	}
-	if err := targets.Remove(t.Context(), "org", action.Number, first); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, targets.Remove(t.Context(), "org", action.Number, first))
 	if found := states(t, targets); len(found) != 1 || found[notifications.TargetKey{Action: 4, Target: second.ID()}].Secret == "" {
 		t.Errorf("left are %+v", found)
 	}
-	if err := targets.Remove(t.Context(), "org", action.Number); err != nil {
-		t.Error(err)
-	}
+	evidencetest.Check(t, targets.Remove(t.Context(), "org", action.Number))
 }
 
 func TestSwitchOnDoesNotChangeOtherTargets(t *testing.T) {
@@ -70,9 +65,7 @@ func TestSwitchOnDoesNotChangeOtherTargets(t *testing.T) {
 	update(t, targets, first, func(s *notification.TargetState) { s.FailingSince, s.SwitchedOffAt, s.LastFailureAt = 1, 2, 2 })
 	update(t, targets, second, func(s *notification.TargetState) { s.FailingSince, s.LastFailureAt = 3, 3 })
 	secret := states(t, targets)[notifications.TargetKey{Action: 4, Target: first.ID()}].Secret
-	if err := targets.SwitchOn(t.Context(), "org", action); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, targets.SwitchOn(t.Context(), "org", action))
 	found := states(t, targets)
 	one, two := found[notifications.TargetKey{Action: 4, Target: first.ID()}], found[notifications.TargetKey{Action: 4, Target: second.ID()}]
 	if one.SwitchedOffAt != 0 || one.FailingSince != 0 || one.LastFailureAt != 2 || one.Secret != secret || two.FailingSince != 3 {

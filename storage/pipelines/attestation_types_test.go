@@ -15,6 +15,7 @@ import (
 	"attestry/app/apptest"
 	"attestry/evidence"
 	"attestry/evidence/attestation/attestationtest"
+	"attestry/evidence/evidencetest"
 	"attestry/storage"
 	"attestry/storage/filesystem"
 	"attestry/storage/pebble/pebbletest"
@@ -26,9 +27,7 @@ func newTypes(t *testing.T) (*pipelines.AttestationTypes, *storagetest.CountingD
 	t.Helper()
 	db := pebbletest.Open(t, filepath.Join(t.TempDir(), "types"), app.Schemas())
 	objects, err := filesystem.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	failing := storagetest.NewFailingCollection(db)
 	counting := storagetest.NewCountingDocuments(failing)
 	store := app.NewStore(counting, objects, time.Now, slog.New(slog.DiscardHandler))
@@ -66,13 +65,9 @@ func TestCachedAttestationTypeTakesOneCommand(t *testing.T) {
 	putTypes(t, types, typeVersion("o", "n", ".n == 1", 1))
 	current := func() bool {
 		_, _, definition, err := types.Current(t.Context(), "o", "n")
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		verdict, err := attestationtest.Evaluate(definition, json.RawMessage(`{"n":1}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		return verdict.Compliant
 	}
 	for _, commands := range []int{2, 1, 1} {
@@ -124,9 +119,7 @@ func TestVersionAfterAnInterruptedFirstOneGetsTheNextNumber(t *testing.T) {
 		t.Fatalf("got %d %v", number, err)
 	}
 	found, err := types.Get(t.Context(), "o", "n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	if found.Latest != 2 || numbers(t, found) != "[2 1]" {
 		t.Errorf("got %+v %v", found, err)
 	}
@@ -140,9 +133,7 @@ func TestVersionAfterTheHeadIsHidden(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	found, err := types.Get(t.Context(), "o", "n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	if found.Latest != 1 || numbers(t, found) != "[1]" {
 		t.Errorf("got %+v %v", found, err)
 	}
@@ -164,9 +155,7 @@ func TestConcurrentVersionsLeaveNoGap(t *testing.T) {
 	}
 	group.Wait()
 	found, err := types.Get(t.Context(), "o", "n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	versions := apptest.AllOf(t, found.Versions)
 	if found.Latest != writers || len(versions) != writers {
 		t.Fatalf("latest %d of %d", found.Latest, len(versions))
@@ -181,12 +170,8 @@ func TestConcurrentVersionsLeaveNoGap(t *testing.T) {
 func TestArchivedTypeIsRestoredByItsNextVersion(t *testing.T) {
 	types, _, _ := newTypes(t)
 	putTypes(t, types, typeVersion("o", "n", "true", 1))
-	if err := types.Archive(t.Context(), "o", "n", 5); err != nil {
-		t.Fatal(err)
-	}
-	if err := types.Archive(t.Context(), "o", "n", 9); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, types.Archive(t.Context(), "o", "n", 5))
+	evidencetest.Must(t, types.Archive(t.Context(), "o", "n", 9))
 	head, _, _, err := types.Current(t.Context(), "o", "n")
 	if err != nil || !head.Archived || head.LastModifiedAt != 5 || head.CreatedAt != 1 {
 		t.Errorf("got %+v %v", head, err)
@@ -207,17 +192,13 @@ func TestLargeSchemasAreStoredAndEvaluated(t *testing.T) {
 	version.Schema = json.RawMessage(`{"description":"` + strings.Repeat("x", 100_000) + `","required":["a"]}`)
 	putTypes(t, types, version)
 	found, err := types.Get(t.Context(), "o", "n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	read := apptest.AllOf(t, found.Versions)[0]
 	if err := types.LoadSchema(t.Context(), &read); err != nil || string(read.Schema) != string(version.Schema) {
 		t.Errorf("%d bytes of schema: %v", len(read.Schema), err)
 	}
 	_, _, definition, err := types.Current(t.Context(), "o", "n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	if _, err := attestationtest.Evaluate(definition, json.RawMessage(`{}`)); evidence.CodeOf(err) != evidence.Invalid {
 		t.Errorf("got %v", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"attestry/app"
 	"attestry/app/apptest"
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/storage"
 	"attestry/storage/pipelines"
 )
@@ -175,17 +176,13 @@ func TestAttestationsOfAnArtifactAreThoseBoundToIt(t *testing.T) {
 func ofArtifact(t *testing.T, attestations *pipelines.Attestations, fingerprint string, reports []evidence.ArtifactRecord, limit int) []evidence.Attestation {
 	t.Helper()
 	found, err := attestations.OfArtifact(t.Context(), "org", "f", fingerprint, "check", reports, limit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	return apptest.AllOf(t, found)
 }
 
 func pageOf(t *testing.T, attestations *pipelines.Attestations, query pipelines.AttestationQuery, after string, limit int) *storage.Batches[evidence.Attestation] {
 	t.Helper()
 	list, err := attestations.List(t.Context(), query, after, limit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	return list
 }

@@ -9,6 +9,7 @@ import (
 
 	"attestry/app/apptest"
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/storage"
 	"attestry/storage/pipelines"
 	"attestry/storage/storagetest"
@@ -97,9 +98,7 @@ func TestAttestationsOfAnArtifactAreReadBatchByBatch(t *testing.T) {
 	for _, limit := range []int{100, 17} {
 		var found []evidence.Attestation
 		list, err := store.Attestations.OfArtifact(t.Context(), "org", "f", fingerprint, "check", reports, limit)
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		for _, batch := range apptest.QueryBatches(t, list, 40_000) {
 			if len(batch) > 8 {
 				t.Errorf("a batch has %d documents of more than 5,000 bytes", len(batch))
@@ -124,9 +123,7 @@ func TestDocumentsAreReadByIDInBatchesBoundedInBytes(t *testing.T) {
 	apptest.PutArtifacts(t, store, records...)
 	read := func() *storage.Batches[evidence.ArtifactRecord] {
 		list, err := store.Artifacts.OfCommit(t.Context(), "org", "f", "", commit, 300)
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		return list
 	}
 	found := 0
@@ -248,9 +245,7 @@ func TestAttestationsRecordedWhileThoseOfACommitAreReadHideNone(t *testing.T) {
 	put("one", 1)
 	put("two", 2)
 	lists, err := store.Attestations.ByCommit(t.Context(), pipelines.AttestationQuery{Org: "org", Commits: []string{"aa"}}, 10, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	put("three", 3)
 	if got := listed(slices.Concat(apptest.QueryBatches(t, lists["aa"], 1)...)); got != "three-f two-f one-f" {
 		t.Errorf("listed %s", got)

@@ -11,6 +11,7 @@ import (
 
 	"attestry/app/apptest"
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/storage"
 )
 
@@ -26,9 +27,7 @@ func TestSimultaneousFirstReportsCreateOneRepo(t *testing.T) {
 	for i := range ids {
 		reports.Go(func() {
 			repo, err := store.Repos.Report(t.Context(), "org", repoInfo("acme/cli"), at)
-			if err != nil {
-				t.Error(err)
-			}
+			evidencetest.Check(t, err)
 			ids[i] = repo.ID
 		})
 	}
@@ -49,9 +48,7 @@ func TestCachedReportOfARepoCostsNoCommand(t *testing.T) {
 	report := func(org string, info evidence.RepoInfo) evidence.Repo {
 		t.Helper()
 		repo, err := store.Repos.Report(t.Context(), org, info, evidence.Seconds(clock.Now()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		return repo
 	}
 	first := report("org", repoInfo("acme/cli"))
@@ -121,18 +118,14 @@ func TestReportsWithoutAProviderJoinTheRepoOfTheirExternalIDAndHost(t *testing.T
 			var ids []string
 			for i, report := range c.reports {
 				repo, err := store.Repos.Report(t.Context(), "org", reportedBy(report.provider, report.host), float64(1000+i))
-				if err != nil {
-					t.Fatal(err)
-				}
+				evidencetest.Must(t, err)
 				ids = append(ids, repo.ID)
 				if first := slices.Index(ids, repo.ID); first != c.same[i] {
 					t.Errorf("report %d is of the repository of report %d, want %d", i, first, c.same[i])
 				}
 			}
 			repos, err := store.Repos.List(t.Context(), "org")
-			if err != nil {
-				t.Fatal(err)
-			}
+			evidencetest.Must(t, err)
 			var providers []string
 			for _, repo := range repos {
 				providers = append(providers, repo.Provider)
@@ -153,9 +146,7 @@ func TestConcurrentReportsWithAndWithoutAProviderMakeOneRepo(t *testing.T) {
 		host := map[string]string{"gitlab": "gitlab.com"}[provider]
 		reports.Go(func() {
 			repo, err := store.Repos.Report(t.Context(), "org", reportedBy(provider, cmp.Or(host, "github.com")), 1000)
-			if err != nil {
-				t.Error(err)
-			}
+			evidencetest.Check(t, err)
 			ids[i] = repo.ID
 		})
 	}
@@ -200,9 +191,7 @@ func TestRepoHasTheNameOfItsLastReport(t *testing.T) {
 		info := reportedBy("github", "github.com")
 		info.Name = name
 		repo, err := store.Repos.Report(t.Context(), "org", info, 1000)
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		if stored, err := store.Repos.Get(t.Context(), "org", repo.ID); err != nil || stored.Name != name {
 			t.Errorf("reported as %s, it is %s, %v", name, stored.Name, err)
 		}
@@ -228,13 +217,9 @@ func TestReposAreFoundInTheirOrganizationOnly(t *testing.T) {
 	github, gitlab := repoInfo("acme/cli"), repoInfo("acme/cli")
 	gitlab.Provider = new("gitlab")
 	first, err := store.Repos.Report(ctx, "org", github, 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	second, err := store.Repos.Report(ctx, "org", gitlab, 2000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	named, err := store.Repos.Named(ctx, "org", "acme/cli")
 	if err != nil || len(named) != 2 || first.ID == second.ID {
 		t.Errorf("named %+v, %v; want both", named, err)
@@ -258,14 +243,10 @@ func TestTagsOfARepoAreRemovedThenSet(t *testing.T) {
 	store, _, clock := apptest.NewStore(t)
 	ctx := t.Context()
 	repo, err := store.Repos.Report(ctx, "org", repoInfo("acme/cli"), 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	set := func(set map[string]string, remove ...string) {
 		t.Helper()
-		if err := store.Repos.SetTags(ctx, "org", repo.ID, set, remove); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, store.Repos.SetTags(ctx, "org", repo.ID, set, remove))
 	}
 	set(map[string]string{"team": "tools", "tier": "1"})
 	set(map[string]string{"team": "core"}, "team", "tier", "absent")

@@ -7,6 +7,7 @@ import (
 
 	"attestry/app/apptest"
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/storage"
 	"attestry/storage/pipelines"
 )
@@ -15,9 +16,7 @@ func TestTrailsAreListedByFlowNewestFirst(t *testing.T) {
 	store, _, _ := apptest.NewStore(t)
 	for i, key := range []string{"f/a", "g/b", "h/c", "f/d", "g/e"} {
 		flow, name, _ := strings.Cut(key, "/")
-		if err := store.Trails.Insert(t.Context(), evidence.Trail{Org: "org", Flow: flow, Name: name, CreatedAt: float64(i)}); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, store.Trails.Insert(t.Context(), evidence.Trail{Org: "org", Flow: flow, Name: name, CreatedAt: float64(i)}))
 	}
 	many := []string{"f"}
 	for i := range storage.MaxMany {
@@ -35,9 +34,7 @@ func TestTrailsAreListedByFlowNewestFirst(t *testing.T) {
 		{"org", many, 0, 9, "e d b a"}, {"org", many, 1, 2, "d b"}, {"org", many, 3, 9, "a"}, {"org", many, 4, 9, ""},
 	} {
 		list, err := store.Trails.List(t.Context(), pipelines.TrailQuery{Org: c.org, Flows: c.flows, Offset: c.offset, Limit: c.limit})
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		got := strings.Join(evidence.Map(apptest.AllOf(t, list), func(trail evidence.Trail) string { return trail.Name }), " ")
 		if got != c.want {
 			t.Errorf("%s, flows %v from %d at most %d: %q, want %q", c.org, c.flows[:min(3, len(c.flows))], c.offset, c.limit, got, c.want)
@@ -49,9 +46,7 @@ func TestExtentOfTrailsCountsTheirEventsUntilTheNewest(t *testing.T) {
 	store, _, _ := apptest.NewStore(t)
 	for i, trail := range []string{"f/b", "f/c", "f/a", "f/b", "f/a", "f/c"} {
 		event := evidence.TrailEvent{ID: fmt.Sprint(i), Org: "org", Flow: "f", Trail: trail, Time: float64(i + 1)}
-		if err := store.TrailEvents.Add(t.Context(), event); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, store.TrailEvents.Add(t.Context(), event))
 	}
 	for _, c := range []struct {
 		trails []string

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"attestry/config"
+	"attestry/evidence/evidencetest"
 	"attestry/storage"
 	"attestry/storage/retention"
 )
@@ -68,9 +69,7 @@ func TestKeepCountsTheDaysOfTheOrganization(t *testing.T) {
 	b := newBucket()
 	kept := retention.New(b, config.Retention{Days: 30, Organizations: map[string]int{"acme": 3650, "demo": 0}}, clock)
 	for _, org := range []string{"acme", "demo", "other"} {
-		if err := kept.Keep(t.Context(), org, "key of "+org); err != nil {
-			t.Error(err)
-		}
+		evidencetest.Check(t, kept.Keep(t.Context(), org, "key of "+org))
 	}
 	want := map[string]time.Time{"key of acme": now.Add(3650 * 24 * time.Hour), "key of other": now.Add(30 * 24 * time.Hour)}
 	if !maps.Equal(b.until, want) {
@@ -120,9 +119,7 @@ func TestVerifyReportsWhetherTheStoreKeepsObjects(t *testing.T) {
 func TestVerifyUsesOneObjectForAShortTime(t *testing.T) {
 	b := newBucket()
 	for range 3 {
-		if err := retention.New(b, config.Retention{Days: 1, Mode: "governance"}, clock).Verify(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, retention.New(b, config.Retention{Days: 1, Mode: "governance"}, clock).Verify(t.Context()))
 	}
 	moments := slices.Collect(maps.Values(b.until))
 	if len(b.content) != 1 || !slices.Equal(moments, []time.Time{now.Add(20 * time.Minute)}) {
@@ -145,9 +142,7 @@ func TestStateReportsTheVerification(t *testing.T) {
 	if got := kept.State(); got != state+"not verified" {
 		t.Errorf("before: %s", got)
 	}
-	if err := kept.Verify(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, kept.Verify(t.Context()))
 	if got := kept.State(); got != state+"verified at 2026-11-21T22:57:03Z" {
 		t.Errorf("after: %s", got)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/minio/minio-go/v7"
 
 	"attestry/config"
+	"attestry/evidence/evidencetest"
 	"attestry/storage"
 	"attestry/storage/retention"
 	"attestry/storage/s3"
@@ -65,18 +66,14 @@ func versionsOf(t *testing.T, options s3.Options, key string) []string {
 func put(t *testing.T, store *s3.Store, content string) storage.Object {
 	t.Helper()
 	object, err := store.Put(t.Context(), "org", strings.NewReader(content), -1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	return object
 }
 
 func requireReadable(t *testing.T, store *s3.Store, key, want string) {
 	t.Helper()
 	reader, err := store.Get(t.Context(), key, 0, -1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	defer reader.Close()
 	if got, err := io.ReadAll(reader); err != nil || string(got) != want {
 		t.Errorf("read %q, %v; want %q", got, err, want)
@@ -90,9 +87,7 @@ func TestRetainedObjectCannotBeDeleted(t *testing.T) {
 			store, client := open(t, options), connect(t, options)
 			object := put(t, store, "evidence")
 			until := time.Now().Add(2 * time.Second)
-			if err := store.Retain(t.Context(), object.Key, until); err != nil {
-				t.Fatal(err)
-			}
+			evidencetest.Must(t, store.Retain(t.Context(), object.Key, until))
 			if mode == s3.Compliance {
 				// Until then the bucket cannot be emptied.
 				defer time.Sleep(time.Until(until.Add(time.Second)))
@@ -122,15 +117,11 @@ func TestDeleteRemovesEachVersionAndMarker(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := client.RemoveObject(t.Context(), options.Bucket, object.Key, minio.RemoveObjectOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, client.RemoveObject(t.Context(), options.Bucket, object.Key, minio.RemoveObjectOptions{}))
 	if got := versionsOf(t, options, object.Key); len(got) != 4 {
 		t.Fatalf("the versions are %v", got)
 	}
-	if err := store.Delete(t.Context(), object.Key); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, store.Delete(t.Context(), object.Key))
 	if got := versionsOf(t, options, object.Key); len(got) != 0 {
 		t.Errorf("there are still the versions %v", got)
 	}
@@ -141,12 +132,8 @@ func TestDeleteOfARetainedObjectRemovesItsDeleteMarkers(t *testing.T) {
 	options := newLockedBucket(t, s3.Governance)
 	store, client := open(t, options), connect(t, options)
 	object := put(t, store, "evidence")
-	if err := store.Retain(t.Context(), object.Key, time.Now().Add(time.Hour)); err != nil {
-		t.Fatal(err)
-	}
-	if err := client.RemoveObject(t.Context(), options.Bucket, object.Key, minio.RemoveObjectOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, store.Retain(t.Context(), object.Key, time.Now().Add(time.Hour)))
+	evidencetest.Must(t, client.RemoveObject(t.Context(), options.Bucket, object.Key, minio.RemoveObjectOptions{}))
 	if _, err := store.Stat(t.Context(), object.Key); !errors.Is(err, storage.ErrNotFound) {
 		t.Fatalf("Stat of a hidden object: %v", err)
 	}
@@ -161,9 +148,7 @@ func TestSameContentIsOneVersion(t *testing.T) {
 	store := open(t, options)
 	for range 3 {
 		object := put(t, store, "evidence")
-		if err := store.Retain(t.Context(), object.Key, time.Now().Add(time.Hour)); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, store.Retain(t.Context(), object.Key, time.Now().Add(time.Hour)))
 		if got := versionsOf(t, options, object.Key); len(got) != 1 {
 			t.Errorf("the versions are %v", got)
 		}
@@ -196,9 +181,7 @@ func TestObjectWithOtherContentOfItsSizeIsStoredAgain(t *testing.T) {
 		store, err := s3.Open(t.Context(), s3.Options{
 			Endpoint: server.Listener.Addr().String(), Bucket: "bucket", AccessKey: "access", SecretKey: "secret", Retention: s3.Governance,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		put(t, store, "evidence")
 		if held.puts != puts {
 			t.Errorf("beside %q it was put %d times", content, held.puts)
@@ -244,9 +227,7 @@ func TestConcurrentRetentionsKeepTheLatest(t *testing.T) {
 		go func() { errs <- store.Retain(t.Context(), object.Key, day.Add(time.Duration(i)*time.Second)) }()
 	}
 	for range 16 {
-		if err := <-errs; err != nil {
-			t.Error(err)
-		}
+		evidencetest.Check(t, <-errs)
 	}
 	_, until, err := connect(t, options).GetObjectRetention(t.Context(), options.Bucket, object.Key, "")
 	if err != nil || !until.Equal(day.Add(15*time.Second)) {
@@ -258,17 +239,13 @@ func TestRetentionIsVerified(t *testing.T) {
 	settings := config.Retention{Days: 1, Mode: "governance"}
 	locked, unlocked := newLockedBucket(t, s3.Governance), newBucket(t)
 	store := open(t, locked)
-	if err := retention.New(store, settings, time.Now).Verify(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, retention.New(store, settings, time.Now).Verify(t.Context()))
 	errs := make(chan error)
 	for range 8 {
 		go func() { errs <- retention.New(store, settings, time.Now).Verify(t.Context()) }()
 	}
 	for range 8 {
-		if err := <-errs; err != nil {
-			t.Error(err)
-		}
+		evidencetest.Check(t, <-errs)
 	}
 	keys := keysIn(t, locked)
 	if len(keys) != 1 {
@@ -307,9 +284,7 @@ func TestLockKeepsTheLaterEndAndTheStricterMode(t *testing.T) {
 	}
 	strict := put(t, store, "strict")
 	for _, mode := range []s3.RetentionMode{s3.Compliance, s3.Governance} {
-		if err := store.Lock(t.Context(), strict.Key, s3.ObjectRetention{Mode: mode, Until: near}); err != nil {
-			t.Error(err)
-		}
+		evidencetest.Check(t, store.Lock(t.Context(), strict.Key, s3.ObjectRetention{Mode: mode, Until: near}))
 	}
 	// Until then the bucket cannot be emptied.
 	defer time.Sleep(time.Until(near.Add(time.Second)))
@@ -379,9 +354,7 @@ func TestRefusalByRetentionIsDistinguishedFromAMissingPermission(t *testing.T) {
 			store, err := s3.Open(t.Context(), s3.Options{
 				Endpoint: server.Listener.Addr().String(), Bucket: "bucket", AccessKey: "access", SecretKey: "secret", Retention: s3.Governance,
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			evidencetest.Must(t, err)
 			err = store.Delete(t.Context(), storage.ObjectKey("org", strings.Repeat("ab", 32)))
 			if !errors.Is(err, test.want) || errors.Is(err, storage.ErrOutage) != (test.want == storage.ErrWriteRefused) {
 				t.Errorf("Delete returned %v", err)
@@ -401,9 +374,7 @@ func TestRetainFailsInABucketWithoutObjectLock(t *testing.T) {
 	if err := store.Retain(t.Context(), object.Key, time.Now().Add(time.Hour)); err == nil || errors.Is(err, storage.ErrOutage) {
 		t.Errorf("Retain returned %v", err)
 	}
-	if err := store.Delete(t.Context(), object.Key); err != nil {
-		t.Error(err)
-	}
+	evidencetest.Check(t, store.Delete(t.Context(), object.Key))
 	if keys := keysIn(t, options); len(keys) != 0 {
 		t.Errorf("the bucket holds %v", keys)
 	}
@@ -414,9 +385,7 @@ func TestObjectInPartsIsRead(t *testing.T) {
 	store := open(t, options)
 	content := strings.Repeat("0123456789abcdef", 17<<16)
 	object, err := s3.PutInParts(t.Context(), store, "org", strings.NewReader(content), 16<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	info, err := connect(t, options).StatObject(t.Context(), options.Bucket, object.Key, minio.StatObjectOptions{})
 	if err != nil || !strings.HasSuffix(info.ETag, "-2") || info.Size != int64(len(content)) || info.UserMetadata["Sha256"] != object.SHA256 {
 		t.Errorf("it is stored as %+v, %v", info, err)

@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"attestry/config"
+	"attestry/evidence/evidencetest"
 	"attestry/storage"
 	"attestry/storage/guard"
 	"attestry/storage/s3"
@@ -49,9 +50,7 @@ func TestAlteredObjectIsDamaged(t *testing.T) {
 	for _, size := range []int{10, 1 << 20} {
 		content := strings.Repeat("x", size)
 		object, err := store.Put(t.Context(), "org", strings.NewReader(content), -1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		altered := strings.NewReader(content[1:] + "y")
 		if _, err := connect(t, options).PutObject(t.Context(), options.Bucket, object.Key, altered, int64(size), minio.PutObjectOptions{}); err != nil {
 			t.Fatal(err)
@@ -72,9 +71,7 @@ func TestOpenMakesTheBucketOnce(t *testing.T) {
 		}()
 	}
 	for range 4 {
-		if err := <-errs; err != nil {
-			t.Error(err)
-		}
+		evidencetest.Check(t, <-errs)
 	}
 }
 
@@ -85,9 +82,7 @@ func TestPutKeepsTheSumAsMetadataAndNothingElse(t *testing.T) {
 	var want []string
 	for _, content := range []string{"small", strings.Repeat("large", 1<<20)} {
 		object, err := store.Put(t.Context(), "org", strings.NewReader(content), -1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		want = append(want, object.Key)
 		info, err := client.StatObject(t.Context(), options.Bucket, object.Key, minio.StatObjectOptions{})
 		if err != nil || info.UserMetadata["Sha256"] != object.SHA256 {
@@ -103,9 +98,7 @@ func TestPutKeepsTheSumAsMetadataAndNothingElse(t *testing.T) {
 func TestPingFailsWithoutTheBucket(t *testing.T) {
 	options := newBucket(t)
 	store := open(t, options)
-	if err := connect(t, options).RemoveBucket(t.Context(), options.Bucket); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, connect(t, options).RemoveBucket(t.Context(), options.Bucket))
 	if err := store.Ping(t.Context()); err == nil {
 		t.Error("Ping says all is well")
 	}
@@ -127,9 +120,7 @@ func TestNowReturnsTheTimeOfTheServer(t *testing.T) {
 	store, err := s3.Open(t.Context(), s3.Options{
 		Endpoint: fake.Listener.Addr().String(), Secure: true, RootCAs: authorities, Bucket: "bucket", AccessKey: "a", SecretKey: "s",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	if now, err := store.Now(t.Context()); err != nil || !now.Equal(then) {
 		t.Errorf("it is %v, %v", now, err)
 	}
@@ -163,9 +154,7 @@ func server(t *testing.T) s3.Options {
 		t.Skip("ATTESTRY_TEST_S3 is not set: no S3 server to test against")
 	}
 	var named config.Objects
-	if err := named.UnmarshalText([]byte(address)); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, named.UnmarshalText([]byte(address)))
 	return s3.Options{
 		Endpoint: named.Endpoint, Bucket: named.Bucket,
 		AccessKey: named.AccessKey, SecretKey: named.SecretKey,
@@ -190,9 +179,7 @@ func newBucket(t *testing.T) s3.Options {
 func open(t *testing.T, options s3.Options) *s3.Store {
 	t.Helper()
 	store, err := s3.Open(t.Context(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	return store
 }
 
@@ -203,9 +190,7 @@ func connect(t *testing.T, options s3.Options) *minio.Client {
 		Creds:  credentials.NewStaticV4(options.AccessKey, options.SecretKey.Reveal(), ""),
 		Secure: options.Secure,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	return client
 }
 

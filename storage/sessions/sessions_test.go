@@ -34,9 +34,7 @@ func want(t *testing.T, s *sessions.Sessions, id, user string) {
 // begin stores a session of a user for an hour.
 func begin(t *testing.T, s *sessions.Sessions, id, user string) {
 	t.Helper()
-	if err := s.Begin(t.Context(), id, identity.Session{User: user}, time.Hour); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, s.Begin(t.Context(), id, identity.Session{User: user}, time.Hour))
 }
 
 func TestSessionsAreKeptUntilTheyExpireOrEnd(t *testing.T) {
@@ -45,15 +43,11 @@ func TestSessionsAreKeptUntilTheyExpireOrEnd(t *testing.T) {
 	begin(t, s, "b", "bob")
 	want(t, s, "a", "ada")
 	want(t, s, "c", "")
-	if err := s.End(t.Context(), "b"); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, s.End(t.Context(), "b"))
 	want(t, s, "b", "")
 	clock.Advance(59 * time.Minute)
 	for _, id := range []string{"a", "b"} {
-		if err := s.Extend(t.Context(), id, time.Hour); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, s.Extend(t.Context(), id, time.Hour))
 	}
 	clock.Advance(59 * time.Minute)
 	want(t, s, "a", "ada")
@@ -85,13 +79,9 @@ func TestSessionsOfEarlierVersionsAreInvalid(t *testing.T) {
 		ID: id, Revision: 1, Body: []byte(`{"id":"` + id + `","data":"AAECAw==","expires_at":1790003600}`),
 		Fields: map[string]any{"expires_at": 1790003600.0},
 	}
-	if err := storagetest.Put(t.Context(), docs, sessions.Schemas()[0], stored); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, storagetest.Put(t.Context(), docs, sessions.Schemas()[0], stored))
 	want(t, s, "old", "")
-	if err := s.Extend(t.Context(), "old", time.Hour); err != nil {
-		t.Error(err)
-	}
+	evidencetest.Check(t, s.Extend(t.Context(), "old", time.Hour))
 	clock.Advance(2 * time.Hour)
 	begin(t, s, "new", "ada")
 	if records, err := docs.List(t.Context(), sessions.Schemas()[0], "", 10, 1<<20); err != nil || len(records) != 1 || records[0].ID == id {

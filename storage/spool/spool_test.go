@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"attestry/evidence/evidencetest"
 	"attestry/storage/spool"
 )
 
@@ -20,15 +21,11 @@ func TestSpoolReturnsWhatItRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			content := bytes.Repeat([]byte("0123456"), size/7+1)[:size]
 			spooled, err := spool.New(iotest.HalfReader(bytes.NewReader(content)), 64<<10)
-			if err != nil {
-				t.Fatal(err)
-			}
+			evidencetest.Must(t, err)
 			if got, err := io.ReadAll(spooled); err != nil || !bytes.Equal(got, content) || spooled.Size != int64(size) {
 				t.Errorf("read %d bytes, want %d: %v", len(got), size, err)
 			}
-			if err := spooled.Close(); err != nil {
-				t.Error(err)
-			}
+			evidencetest.Check(t, spooled.Close())
 		})
 	}
 	wantEmptyFolder(t)
@@ -39,15 +36,11 @@ func TestSuccessiveSpoolsReuseOneBuffer(t *testing.T) {
 	var buffer bytes.Buffer
 	for _, content := range []string{"long content", "short", "content for a file", "", "last"} {
 		spooled, err := spool.NewIn(&buffer, iotest.HalfReader(strings.NewReader(content)), 12)
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		if got, err := io.ReadAll(spooled); err != nil || string(got) != content || spooled.Size != int64(len(content)) {
 			t.Errorf("read %q, want %q: %v", got, content, err)
 		}
-		if err := spooled.Close(); err != nil {
-			t.Error(err)
-		}
+		evidencetest.Check(t, spooled.Close())
 	}
 	if _, err := spool.NewIn(&buffer, iotest.ErrReader(io.ErrUnexpectedEOF), 12); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("got %v", err)

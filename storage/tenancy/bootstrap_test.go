@@ -38,9 +38,7 @@ func TestApplyBootstrapIsIdempotent(t *testing.T) {
 		t.Errorf("the made key is of %s", anna.Name)
 	}
 	org, err := first.Organization(t.Context(), "acme")
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	first.Close()
 	stored := docs.bodies()
 
@@ -66,18 +64,14 @@ func TestApplyBootstrapIsIdempotent(t *testing.T) {
 func betaOf(t *testing.T, store *tenancy.Tenancy, orgName string) bool {
 	t.Helper()
 	org, err := store.Organization(t.Context(), orgName)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	return org.Beta
 }
 
 func TestNewOrganizationsHaveTheBetaFeaturesUnlessTheyAreOff(t *testing.T) {
 	store, _, _ := newTenancy(t)
 	anna, err := store.User(t.Context(), "anna")
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	for _, on := range []bool{true, false} {
 		store.BetaByDefault = on
 		shared, user, declared := fmt.Sprint("shared-", on), fmt.Sprint("user-", on), fmt.Sprint("declared-", on)
@@ -101,9 +95,7 @@ func TestNewOrganizationsHaveTheBetaFeaturesUnlessTheyAreOff(t *testing.T) {
 func TestOrganizationsKeepTheirBetaFeaturesUnlessTheyAreDeclared(t *testing.T) {
 	store, _, _ := newTenancy(t)
 	for _, name := range []string{"acme", "anna"} {
-		if err := store.SetBeta(t.Context(), name, false); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, store.SetBeta(t.Context(), name, false))
 	}
 	apply(t, store, tenancyBootstrap())
 	if betaOf(t, store, "acme") || betaOf(t, store, "anna") {
@@ -287,9 +279,7 @@ func TestApplyBootstrapByManyProcessesMakesEverythingOnce(t *testing.T) {
 			store := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
 			defer store.Close()
 			keys, err := store.ApplyBootstrap(t.Context(), bootstrapWithMadeKeys())
-			if err != nil {
-				t.Error(err)
-			}
+			evidencetest.Check(t, err)
 			mu.Lock()
 			defer mu.Unlock()
 			made = append(made, keys...)

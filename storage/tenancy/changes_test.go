@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/identity"
 	"attestry/storage"
 	"attestry/storage/tenancy"
@@ -24,9 +25,7 @@ var annaActs = identity.Actor{ID: "id-of-anna", Name: "anna", Source: identity.S
 func logOf(t *testing.T, store *tenancy.Tenancy, orgName string) []string {
 	t.Helper()
 	org, err := store.Organization(t.Context(), orgName)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	entries, total, err := store.AuditLog(t.Context(), tenancy.AuditQuery{
 		OrgID: org.ID, Order: tenancy.AuditByTime, Ascending: true, Limit: 1000,
 	})
@@ -73,9 +72,7 @@ func TestServiceAccountsThatAMemberLeavesAreListedAndRevoked(t *testing.T) {
 	set := func(role evidence.Role) []string {
 		t.Helper()
 		change, err := store.SetMember(t.Context(), "open", "bert", role, annaActs)
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		return namesOf(change.Left)
 	}
 	set(evidence.Member)
@@ -87,14 +84,10 @@ func TestServiceAccountsThatAMemberLeavesAreListedAndRevoked(t *testing.T) {
 		privilege evidence.Role
 	}{"ci": {bertActs, evidence.Member}, "reporter": {bertActs, evidence.Snapshotter}, "other": {annaActs, evidence.Member}} {
 		account, err := store.CreateServiceAccount(t.Context(), "open", c.by, identity.ServiceAccount{Name: name, Privilege: c.privilege})
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		owner := identity.KeyOwner{ID: account.ID, Name: name, OrgID: account.OrgID, OrgName: "open", ServiceAccount: true}
 		_, secret, err := store.IssueKey(t.Context(), owner, c.by, tenancy.NewKey{Description: "key"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		secrets[name] = secret.Reveal()
 	}
 	for _, step := range []struct {
@@ -123,9 +116,7 @@ func TestServiceAccountsThatAMemberLeavesAreListedAndRevoked(t *testing.T) {
 	for _, secret := range secrets {
 		authenticate(t, store, secret)
 	}
-	if err := store.RevokeServiceAccounts(t.Context(), "open", annaActs, change.Left); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, store.RevokeServiceAccounts(t.Context(), "open", annaActs, change.Left))
 	authenticate(t, store, secrets["other"])
 	for _, name := range []string{"ci", "reporter"} {
 		_, err := store.Authenticate(t.Context(), secrets[name])
@@ -193,13 +184,9 @@ func TestTwoAdministratorsWhoRemoveEachOtherLeaveOne(t *testing.T) {
 func TestKeysAreIssuedListedAndRevoked(t *testing.T) {
 	store, _, clock := newTenancy(t)
 	owner, err := store.UserKeys(t.Context(), "bert")
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	key, secret, err := store.IssueKey(t.Context(), owner, annaActs, tenancy.NewKey{Description: "ci", ExpiresAt: clock.Now().Unix() + 60})
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	if who := authenticate(t, store, secret.Reveal()); who.Name != "bert" || who.KeyID != key.ID || who.ServiceAccount {
 		t.Errorf("the key is of %+v", who)
 	}
@@ -207,9 +194,7 @@ func TestKeysAreIssuedListedAndRevoked(t *testing.T) {
 	if err != nil || len(keys) != 2 || keys[1].ID != key.ID {
 		t.Fatalf("keys are %+v, %v", keys, err)
 	}
-	if err := store.RevokeKey(t.Context(), owner, annaActs, key.ID); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, store.RevokeKey(t.Context(), owner, annaActs, key.ID))
 	_, err = store.Authenticate(t.Context(), secret.Reveal())
 	wantCode(t, err, evidence.Unauthorized)
 	wantLog(t, store, "bert", `added key "ci" of user bert by anna (app)`, `removed key "ci" of user bert by anna (app)`)
@@ -238,16 +223,10 @@ func TestARevokedKeyStaysRevokedWhateverClocksSay(t *testing.T) {
 			slow := tenancy.New(docs, func() time.Time { return clock.Now().Add(-time.Minute) }, slog.New(slog.DiscardHandler))
 			t.Cleanup(slow.Close)
 			owner, err := store.UserKeys(t.Context(), "bert")
-			if err != nil {
-				t.Fatal(err)
-			}
+			evidencetest.Must(t, err)
 			key, secret, err := store.IssueKey(t.Context(), owner, annaActs, tenancy.NewKey{Description: "ci"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := revoke(store, owner, key.ID); err != nil {
-				t.Fatal(err)
-			}
+			evidencetest.Must(t, err)
+			evidencetest.Must(t, revoke(store, owner, key.ID))
 			_, err = slow.Authenticate(t.Context(), secret.Reveal())
 			wantCode(t, err, evidence.Unauthorized)
 			clock.Advance(-time.Hour)
@@ -265,9 +244,7 @@ func TestARotatedKeyWorksUntilTheEndOfItsGracePeriod(t *testing.T) {
 	owner, _ := store.UserKeys(t.Context(), "bert")
 	now := clock.Now().Unix()
 	old, oldSecret, err := store.IssueKey(t.Context(), owner, annaActs, tenancy.NewKey{Description: "ci"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	fresh, freshSecret, ends, err := store.RotateKey(t.Context(), owner, annaActs, old.ID, 2*time.Hour, now+9*3600)
 	if err != nil || ends != now+2*3600 || fresh.Description != "ci" || fresh.ExpiresAt != now+9*3600 || fresh.ID == old.ID {
 		t.Fatalf("the old key ends at %d, the new one is %+v, %v", ends, fresh, err)
@@ -296,9 +273,7 @@ func TestNewKeyOfARotationHasTheExpiryThatWasAskedFor(t *testing.T) {
 	owner, _ := store.UserKeys(t.Context(), "bert")
 	expiry := clock.Now().Unix() + 60
 	key, _, err := store.IssueKey(t.Context(), owner, annaActs, tenancy.NewKey{Description: "ci", ExpiresAt: expiry})
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	for _, expiresAt := range []int64{0, expiry + 1} {
 		fresh, _, oldEnds, err := store.RotateKey(t.Context(), owner, annaActs, key.ID, time.Hour, expiresAt)
 		if err != nil || fresh.ExpiresAt != expiresAt {
@@ -322,9 +297,7 @@ func TestServiceAccountsWorkInTheirOrganizationAlone(t *testing.T) {
 	wantCode(t, err, evidence.Invalid)
 	owner := identity.KeyOwner{ID: robot.ID, Name: "robot", OrgID: robot.OrgID, OrgName: "acme", ServiceAccount: true}
 	_, secret, err := store.IssueKey(t.Context(), owner, annaActs, tenancy.NewKey{Description: "ci"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	if who := authenticate(t, store, secret.Reveal()); !who.ServiceAccount || who.Name != "robot" {
 		t.Errorf("the key is of %+v", who)
 	}
@@ -339,9 +312,7 @@ func TestServiceAccountsWorkInTheirOrganizationAlone(t *testing.T) {
 	if got := access(t, store, secret.Reveal(), "acme"); got != evidence.Reader {
 		t.Errorf("after the change %v", got)
 	}
-	if err := store.DeleteServiceAccount(t.Context(), "acme", annaActs, robot); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, store.DeleteServiceAccount(t.Context(), "acme", annaActs, robot))
 	_, err = store.Authenticate(t.Context(), secret.Reveal())
 	wantCode(t, err, evidence.Unauthorized)
 	wantLog(t, store, "acme",
@@ -355,19 +326,13 @@ func TestKeyOfADeletedServiceAccountIsInvalidForItsSuccessor(t *testing.T) {
 	store, _, _ := newTenancy(t)
 	create := func() (identity.ServiceAccount, identity.KeyOwner) {
 		robot, err := store.CreateServiceAccount(t.Context(), "acme", annaActs, identity.ServiceAccount{Name: "robot", Privilege: evidence.Admin})
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		return robot, identity.KeyOwner{ID: robot.ID, Name: "robot", OrgID: robot.OrgID, OrgName: "acme", ServiceAccount: true}
 	}
 	robot, owner := create()
 	_, secret, err := store.IssueKey(t.Context(), owner, annaActs, tenancy.NewKey{Description: "ci"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := store.DeleteServiceAccount(t.Context(), "acme", annaActs, robot); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
+	evidencetest.Must(t, store.DeleteServiceAccount(t.Context(), "acme", annaActs, robot))
 	create()
 	_, err = store.Authenticate(t.Context(), secret.Reveal())
 	wantCode(t, err, evidence.Unauthorized)
@@ -388,9 +353,7 @@ func TestRevocationsReachOtherProcessesWithinASecond(t *testing.T) {
 	t.Cleanup(elsewhere.Close)
 	owner, _ := here.UserKeys(t.Context(), "anna")
 	key, secret, err := here.IssueKey(t.Context(), owner, annaActs, tenancy.NewKey{Description: "ci"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	if got := access(t, elsewhere, secret.Reveal(), "acme"); got != evidence.Snapshotter {
 		t.Fatalf("anna is %v", got)
 	}
@@ -401,9 +364,7 @@ func TestRevocationsReachOtherProcessesWithinASecond(t *testing.T) {
 	if got := access(t, elsewhere, secret.Reveal(), "acme"); got != evidence.Reader {
 		t.Errorf("half a second later anna is %v elsewhere", got)
 	}
-	if err := here.RevokeKey(t.Context(), owner, annaActs, key.ID); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, here.RevokeKey(t.Context(), owner, annaActs, key.ID))
 	_, err = here.Authenticate(t.Context(), secret.Reveal())
 	wantCode(t, err, evidence.Unauthorized)
 	clock.Advance(500 * time.Millisecond)
@@ -414,9 +375,7 @@ func TestRevocationsReachOtherProcessesWithinASecond(t *testing.T) {
 func TestARemovedUserCanDoNothing(t *testing.T) {
 	store, _, _ := newTenancy(t)
 	anna := authenticate(t, store, annasKey)
-	if err := store.RemoveUser(t.Context(), "anna", identity.Operator()); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, store.RemoveUser(t.Context(), "anna", identity.Operator()))
 	_, err := store.Authenticate(t.Context(), annasKey)
 	wantCode(t, err, evidence.Unauthorized)
 	for _, org := range []string{"acme", "open", "anna"} {
@@ -434,9 +393,7 @@ func TestARemovedUserCanDoNothing(t *testing.T) {
 		t.Errorf("removing anna again: %v", err)
 	}
 	// A user who is created again under the name is the same user, but the old keys stay revoked.
-	if err := store.CreateUser(t.Context(), "anna", "", identity.Operator()); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, store.CreateUser(t.Context(), "anna", "", identity.Operator()))
 	_, err = store.Authenticate(t.Context(), annasKey)
 	wantCode(t, err, evidence.Unauthorized)
 	// Sessions from before stay invalid, too.
@@ -454,9 +411,7 @@ func TestARemovedUserCanDoNothing(t *testing.T) {
 func TestOrganizationsAreCreatedWithTheirAdministrator(t *testing.T) {
 	store, _, _ := newTenancy(t)
 	bert, err := store.User(t.Context(), "bert")
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	by := identity.Actor{ID: bert.ID, Name: "bert", Source: identity.SourceApp}
 	if _, err := store.CreateOrganization(t.Context(), "fresh", bert, by); err != nil {
 		t.Fatal(err)
@@ -488,16 +443,12 @@ func TestIdentityProvidersArePutReadAndDeleted(t *testing.T) {
 	}
 	trusts := func(store *tenancy.Tenancy, org string) int {
 		found, err := store.IdentityProviders(t.Context(), org)
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		return len(found)
 	}
 	isTrusted := func(store *tenancy.Tenancy, issuer string) bool {
 		trusted, err := store.IsTrusted(t.Context(), issuer)
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		return trusted
 	}
 	for org, want := range map[string]int{"acme": 1, "open": 0, "nowhere": 0, "no name": 0} {
@@ -508,9 +459,7 @@ func TestIdentityProvidersArePutReadAndDeleted(t *testing.T) {
 	if !isTrusted(elsewhere, "https://forge.example") || isTrusted(elsewhere, "https://forge.example/") {
 		t.Error("not exactly the issuer is trusted")
 	}
-	if err := here.DeleteIdentityProvider(t.Context(), "acme", annaActs, "forge"); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, here.DeleteIdentityProvider(t.Context(), "acme", annaActs, "forge"))
 	clock.Advance(500 * time.Millisecond)
 	for name, store := range map[string]*tenancy.Tenancy{"here": here, "elsewhere": elsewhere} {
 		if trusts(store, "acme") != 0 || isTrusted(store, "https://forge.example") {
@@ -655,9 +604,7 @@ func TestTheAuditLogIsFilteredAndSorted(t *testing.T) {
 				query.Limit = 100
 			}
 			entries, _, err := store.AuditLog(t.Context(), query)
-			if err != nil {
-				t.Fatal(err)
-			}
+			evidencetest.Must(t, err)
 			var actors []string
 			for _, entry := range entries {
 				actors = append(actors, cmp.Or(entry.ChangedBy, "-"))
@@ -672,17 +619,13 @@ func TestTheAuditLogIsFilteredAndSorted(t *testing.T) {
 func TestKeysAndIdentityProvidersAreLimited(t *testing.T) {
 	store, docs, _ := newTenancy(t)
 	bert, err := store.UserKeys(t.Context(), "bert")
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	// The declared key is copied, as issuing so many keys would take seconds.
 	schemas, record := tenancy.Schemas(), docs.all("keys")["keys/"+evidence.HashAPIKey(bertsKey)]
 	keys := schemas[slices.IndexFunc(schemas, func(schema *storage.Schema) bool { return schema.Name == "keys" })]
 	for i := range 998 {
 		record.ID = fmt.Sprint("copy-", i)
-		if err := docs.Documents.Write(t.Context(), storage.Write{Kind: storage.WriteInsert, Schema: keys, Record: record}); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, docs.Documents.Write(t.Context(), storage.Write{Kind: storage.WriteInsert, Schema: keys, Record: record}))
 	}
 	last := ""
 	issue := func() error {
@@ -700,9 +643,7 @@ func TestKeysAndIdentityProvidersAreLimited(t *testing.T) {
 		}
 	}
 	for i := range 49 {
-		if err := put(i, "a")(); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, put(i, "a")())
 	}
 	for _, step := range []struct {
 		name    string
@@ -730,9 +671,7 @@ func TestChangesOfActorsWhoLostTheirRoleAreRefused(t *testing.T) {
 	store, _, _ := newTenancy(t)
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 	}
 	admitted := func(principal evidence.Principal, org string) identity.Actor {
 		t.Helper()

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/identity"
 	"attestry/storage"
 	"attestry/storage/tenancy"
@@ -23,18 +24,14 @@ func names(t *testing.T, store *tenancy.Tenancy) string {
 		found = append(found, org.Name)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	return strings.Join(found, " ")
 }
 
 func TestNamesThatDifferOnlyByCaseAreTaken(t *testing.T) {
 	store, _, _ := newTenancy(t)
 	anna, err := store.User(t.Context(), "anna")
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	before := names(t, store)
 	for _, name := range []string{"Acme", "ACME", "Bert"} {
 		_, err := store.CreateOrganization(t.Context(), name, anna, annaActs)
@@ -54,9 +51,7 @@ func TestOnlyOneOfNamesThatDifferByCaseIsCreated(t *testing.T) {
 	elsewhere := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(elsewhere.Close)
 	anna, err := here.User(t.Context(), "anna")
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	var created atomic.Int64
 	var group sync.WaitGroup
 	for i, name := range []string{"fresh", "Fresh", "FRESH", "fresH", "frEsh", "freSh"} {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/identity"
 	"attestry/storage"
 	"attestry/storage/storagetest"
@@ -54,13 +55,9 @@ func withSecondAdmin(t *testing.T, store *tenancy.Tenancy, docs *tenancyDocument
 func membersOf(t *testing.T, store *tenancy.Tenancy, orgName string) string {
 	t.Helper()
 	org, err := store.Organization(t.Context(), orgName)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	members, err := store.Members(t.Context(), org.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	var names []string
 	for _, member := range members {
 		names = append(names, member.UserName+" "+member.Role.String())
@@ -120,9 +117,7 @@ func TestRotationOvertakenByARevocationLeavesNoKey(t *testing.T) {
 	var owner identity.KeyOwner
 	var old evidence.Key
 	store, docs := overlapping(t, "replace", "keys", func(other *tenancy.Tenancy) {
-		if err := other.RevokeKey(context.Background(), owner, annaActs, old.ID); err != nil {
-			t.Error(err)
-		}
+		evidencetest.Check(t, other.RevokeKey(context.Background(), owner, annaActs, old.ID))
 	})
 	before := docs.before
 	docs.hook(nil)
@@ -160,20 +155,14 @@ func TestChangeMadeByTwoProcessesIsRecordedOnce(t *testing.T) {
 
 func TestKeyIssuedDuringTheRemovalOfItsUserIsInvalid(t *testing.T) {
 	store, _ := overlapping(t, "put", "keys", func(other *tenancy.Tenancy) {
-		if err := other.RemoveUser(context.Background(), "bert", identity.Operator()); err != nil {
-			t.Error(err)
-		}
+		evidencetest.Check(t, other.RemoveUser(context.Background(), "bert", identity.Operator()))
 	})
 	owner, _ := store.UserKeys(t.Context(), "bert")
 	_, secret, err := store.IssueKey(t.Context(), owner, annaActs, tenancy.NewKey{Description: "ci"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	_, err = store.Authenticate(t.Context(), secret.Reveal())
 	wantCode(t, err, evidence.Unauthorized)
-	if err := store.CreateUser(t.Context(), "bert", "", identity.Operator()); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, store.CreateUser(t.Context(), "bert", "", identity.Operator()))
 	_, err = store.Authenticate(t.Context(), secret.Reveal())
 	wantCode(t, err, evidence.Unauthorized)
 }
@@ -190,9 +179,7 @@ func TestInterruptedRemovalIsFinishedBeforeTheUserIsCreatedAgain(t *testing.T) {
 		t.Fatal("the removal was not cut short")
 	}
 	docs.hook(nil)
-	if err := store.CreateUser(t.Context(), "anna", "", identity.Operator()); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, store.CreateUser(t.Context(), "anna", "", identity.Operator()))
 	_, err := store.Authenticate(t.Context(), annasKey)
 	wantCode(t, err, evidence.Unauthorized)
 	if got := membersOf(t, store, "acme") + membersOf(t, store, "open"); got != "" {
@@ -209,18 +196,12 @@ func TestKeysOfEarlierVersionsStayRevoked(t *testing.T) {
 		}
 		for _, record := range docs.all("keys") {
 			record.Fields = nil
-			if err := storagetest.Put(t.Context(), docs.Documents, schema, record); err != nil {
-				t.Fatal(err)
-			}
+			evidencetest.Must(t, storagetest.Put(t.Context(), docs.Documents, schema, record))
 		}
 	}
 	clock.Advance(time.Minute)
-	if err := store.RemoveUser(t.Context(), "bert", identity.Operator()); err != nil {
-		t.Fatal(err)
-	}
-	if err := store.CreateUser(t.Context(), "bert", "", identity.Operator()); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, store.RemoveUser(t.Context(), "bert", identity.Operator()))
+	evidencetest.Must(t, store.CreateUser(t.Context(), "bert", "", identity.Operator()))
 	_, err := store.Authenticate(t.Context(), bertsKey)
 	wantCode(t, err, evidence.Unauthorized)
 }

@@ -48,9 +48,7 @@ func newTenancy(t *testing.T) (*tenancy.Tenancy, *tenancyDocuments, *evidencetes
 func apply(t *testing.T, store *tenancy.Tenancy, declared identity.Bootstrap) []identity.MadeKey {
 	t.Helper()
 	made, err := store.ApplyBootstrap(t.Context(), declared)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	return made
 }
 
@@ -64,9 +62,7 @@ func revoked(clock *evidencetest.Clock) identity.Bootstrap {
 func authenticate(t *testing.T, store *tenancy.Tenancy, secret string) evidence.Principal {
 	t.Helper()
 	principal, err := store.Authenticate(t.Context(), secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	return principal
 }
 
@@ -169,9 +165,7 @@ func TestRemovedMemberWithoutAKeyLosesAccessInOtherProcesses(t *testing.T) {
 	elsewhere := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(elsewhere.Close)
 	anna, err := elsewhere.UserPrincipal(t.Context(), "anna", clock.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	if access, err := elsewhere.Access(t.Context(), anna, "acme"); err != nil || access.Role != evidence.Snapshotter {
 		t.Fatalf("has role %v: %v", access.Role, err)
 	}
@@ -276,9 +270,7 @@ func TestBetaTakesEffectAtOnceAndSoonInOtherProcesses(t *testing.T) {
 	wantBeta(here, true)
 	wantBeta(elsewhere, true)
 	for _, enabled := range []bool{false, false, true} {
-		if err := here.SetBeta(t.Context(), "acme", enabled); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, here.SetBeta(t.Context(), "acme", enabled))
 		wantBeta(here, enabled)
 		clock.Advance(500 * time.Millisecond)
 		authenticate(t, elsewhere, annasKey)
@@ -292,14 +284,10 @@ func TestBetaTakesEffectAtOnceAndSoonInOtherProcesses(t *testing.T) {
 func TestOnlyAChangeOfBetaUpdatesTheTimeOfModification(t *testing.T) {
 	store, _, clock := newTenancy(t)
 	created, err := store.Organization(t.Context(), "acme")
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	for _, enabled := range []bool{true, false} {
 		clock.Advance(time.Second)
-		if err := store.SetBeta(t.Context(), "acme", enabled); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, store.SetBeta(t.Context(), "acme", enabled))
 		got, err := store.Organization(t.Context(), "acme")
 		if err != nil || got.Beta != enabled || (got.LastModifiedAt > created.LastModifiedAt) == enabled || got.CreatedAt != created.CreatedAt {
 			t.Errorf("beta %t: got %+v, %v; it was %+v", enabled, got, err, created)
@@ -470,9 +458,7 @@ func TestDefaultOrganizationMustBeVisible(t *testing.T) {
 		t.Errorf("before the choice: %q, %v", name, err)
 	}
 	wantCode(t, store.SetDefaultOrganization(t.Context(), bert, "acme"), evidence.Forbidden)
-	if err := store.SetDefaultOrganization(t.Context(), bert, "open"); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, store.SetDefaultOrganization(t.Context(), bert, "open"))
 	if name, err := store.DefaultOrganization(t.Context(), bert); err != nil || name != "open" {
 		t.Errorf("after the choice: %q, %v", name, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"attestry/evidence/evidencetest"
 	"attestry/storage"
 	"attestry/storage/pebble/pebbletest"
 	"attestry/storage/storagetest"
@@ -38,12 +39,8 @@ func TestWritesWakeWaitersOfTheirCollection(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, schema := range []*storage.Schema{others, events} {
-				if err := storagetest.Delete(t.Context(), docs, schema, "a"); err != nil {
-					t.Fatal(err)
-				}
-				if err := write(t.Context(), schema); err != nil {
-					t.Fatal(err)
-				}
+				evidencetest.Must(t, storagetest.Delete(t.Context(), docs, schema, "a"))
+				evidencetest.Must(t, write(t.Context(), schema))
 				if woken := len(wake) == 1; woken != (schema == events) {
 					t.Errorf("%s: woken is %v", schema.Name, woken)
 				}

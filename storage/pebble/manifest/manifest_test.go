@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/record"
+
+	"attestry/evidence/evidencetest"
 )
 
 // written returns a manifest of records, the last of which spans blocks.
@@ -20,9 +22,7 @@ func written(t *testing.T) []byte {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, w.Close())
 	return content.Bytes()
 }
 
@@ -30,18 +30,12 @@ func TestDamageAnywhereInAManifestIsFound(t *testing.T) {
 	content := written(t)
 	folder := t.TempDir()
 	store := func(content []byte) Manifest {
-		if err := os.WriteFile(filepath.Join(folder, "MANIFEST-000007"), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, os.WriteFile(filepath.Join(folder, "MANIFEST-000007"), content, 0o600))
 		m, err := Read(folder)
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		return m
 	}
-	if err := os.WriteFile(filepath.Join(folder, "marker.manifest.000002.MANIFEST-000007"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, os.WriteFile(filepath.Join(folder, "marker.manifest.000002.MANIFEST-000007"), nil, 0o600))
 	size := int64(len(content))
 	if m := store(content); m != (Manifest{Name: "MANIFEST-000007", Whole: size, Size: size}) {
 		t.Fatalf("as written: %+v of %d bytes", m, size)
@@ -65,14 +59,10 @@ func TestTablesWithoutAManifestAreRefused(t *testing.T) {
 	}
 	for _, name := range []string{"000004.sst", "marker.manifest.000001.MANIFEST-000009"} {
 		one := filepath.Join(folder, name)
-		if err := os.WriteFile(one, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, os.WriteFile(one, nil, 0o600))
 		if _, err := Read(folder); !errors.Is(err, ErrMissing) {
 			t.Errorf("with %s: %v", name, err)
 		}
-		if err := os.Remove(one); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, os.Remove(one))
 	}
 }
