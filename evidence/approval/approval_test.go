@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 )
 
 func TestTheLastReviewDecides(t *testing.T) {
@@ -67,13 +68,9 @@ func TestEventIsDecodedAsItWasEncoded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			text, err := json.Marshal(c.approval.Event())
-			if err != nil {
-				t.Fatal(err)
-			}
+			evidencetest.Must(t, err)
 			var got evidence.TrailEvent
-			if err := json.Unmarshal(text, &got); err != nil {
-				t.Fatal(err)
-			}
+			evidencetest.Must(t, json.Unmarshal(text, &got))
 			want := evidence.TrailEvent{
 				ID: "flow/3", Org: "acme", Flow: "flow", Trail: "flow/t", Time: 5, Type: "artifact_approval_reported", Data: &c.want,
 			}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 )
 
 func TestVerdictsOfBuiltInTypes(t *testing.T) {
@@ -68,9 +69,7 @@ func TestSnykIsShownAsCounts(t *testing.T) {
 func TestSonarResultsKeepUnknownMembers(t *testing.T) {
 	const sent = `{"analysedAt":"1","revision":"r","project":{"key":"k","url":"u","extra":1},"branch":{"name":"main"},"qualityGate":{"status":"OK","conditions":[],"more":[1.50]}}`
 	var results SonarResults
-	if err := json.Unmarshal([]byte(sent), &results); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, json.Unmarshal([]byte(sent), &results))
 	kept, err := json.Marshal(results)
 	if err != nil || string(kept) != sent || results.Project.Key != "k" {
 		t.Errorf("got %s %v", kept, err)
@@ -98,9 +97,7 @@ func TestVerdictOfADecisionIsTheOneThatWasRecorded(t *testing.T) {
 		`{"is_compliant":false,"i\u017f_compliant":true}`, `{"is_compliant":true,"IS_COMPLIANT":"x"}`,
 	} {
 		recorded, err := ReadDecision(json.RawMessage(data))
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		again, err := decision.IsCompliant(map[string]json.RawMessage{DataMember: json.RawMessage(data)})
 		if err != nil || again != recorded.IsCompliant {
 			t.Errorf("%s was recorded as %t, and evaluated again it is %t, %v", data, recorded.IsCompliant, again, err)

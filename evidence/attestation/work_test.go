@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"attestry/evidence/evidencetest"
 )
 
 // exponential returns a schema in which each part refers twice to the next one, by a keyword. leaf is the last part.
@@ -37,9 +39,7 @@ func TestExcessiveWorkOfASchemaIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			schema, err := CompileSchema(json.RawMessage(c.schema))
-			if err != nil {
-				t.Fatal(err)
-			}
+			evidencetest.Must(t, err)
 			if schema.work.most != maxWork {
 				t.Errorf("%d may be done", schema.work.most)
 			}
@@ -70,9 +70,7 @@ func manyMembers(n int) string {
 
 func TestWorkIsCountedAnewForEachPayload(t *testing.T) {
 	schema, err := CompileSchema(json.RawMessage(exponential("allOf", `{"type":"object"}`, 16)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	for range 10 {
 		if verdict, err := EvaluateBy(schema, nil, json.RawMessage(`{}`)); err != nil || !verdict.Compliant {
 			t.Fatalf("got %v %v", verdict, err)

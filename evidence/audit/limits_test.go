@@ -8,6 +8,7 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/attestation"
 	"attestry/evidence/attestation/attestationtest"
+	"attestry/evidence/evidencetest"
 )
 
 func newLimitedVerifier(change func(*limits)) *Verifier {
@@ -22,9 +23,7 @@ func newAttestationMember(t *testing.T, change func(*evidence.Attestation), lost
 	attested := evidence.Attestation{ID: "a", Name: "check", Type: evidence.TypeGeneric, Compliant: true}
 	change(&attested)
 	content, err := Encode(NewAttestationDocument(attested, lost))
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	return string(content)
 }
 
@@ -126,9 +125,7 @@ func TestVerifierCountsAllThatItKeeps(t *testing.T) {
 func TestListsInAnotherFormAreNotKept(t *testing.T) {
 	v := NewVerifier(attestationtest.Evaluate, DefaultMemory)
 	for _, path := range []string{EventsPath, EnvironmentsPath} {
-		if err := v.Add(path, 11, strings.NewReader("[{},{},{}]\n")); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, v.Add(path, 11, strings.NewReader("[{},{},{}]\n")))
 	}
 	if len(v.findings) != 2 || len(v.events)+len(v.environments) > 0 {
 		t.Errorf("%d events and %d environments are kept, the findings are %v", len(v.events), len(v.environments), v.findings)

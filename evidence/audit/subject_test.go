@@ -10,6 +10,7 @@ import (
 	"attestry/evidence/approval"
 	"attestry/evidence/attestation"
 	"attestry/evidence/attestation/attestationtest"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/policy"
 	"attestry/evidence/template"
 )
@@ -42,13 +43,9 @@ func TestSubjectEventsAndDecisionsMustFitTheDocuments(t *testing.T) {
 	}
 	approved := func(state approval.State, told evidence.ApprovalData) func(*Verifier) {
 		content, err := Encode([]approval.Approval{{Flow: "b", Number: 1, Target: "f", State: state}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		return func(v *Verifier) {
-			if err := v.readApprovals(ApprovalsPath, content); err != nil {
-				t.Error(err)
-			}
+			evidencetest.Check(t, v.readApprovals(ApprovalsPath, content))
 			event(evidence.ArtifactApproval, &told)(v)
 		}
 	}
@@ -124,9 +121,7 @@ func TestSubjectEventsAndDecisionsMustFitTheDocuments(t *testing.T) {
 func TestMemberThatContradictsItselfOrIsTooLargeIsAFinding(t *testing.T) {
 	encoded := func(value any) string {
 		content, err := Encode(value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		return string(content)
 	}
 	reviewed := func(change func(*evidence.Attestation)) string {
@@ -170,9 +165,7 @@ func TestMemberThatContradictsItselfOrIsTooLargeIsAFinding(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := newLimitedVerifier(func(l *limits) { l.decoded = 15_000 })
-			if err := v.Add(c.path, int64(len(c.content)), strings.NewReader(c.content)); err != nil {
-				t.Fatal(err)
-			}
+			evidencetest.Must(t, v.Add(c.path, int64(len(c.content)), strings.NewReader(c.content)))
 			if found := len(v.findings) > 0; found != (c.want != "") || found && !strings.Contains(v.findings[0].Reason, c.want) {
 				t.Errorf("the findings are %v", v.findings)
 			}

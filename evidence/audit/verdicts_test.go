@@ -13,6 +13,7 @@ import (
 	"attestry/evidence/attestation"
 	"attestry/evidence/attestation/attestationtest"
 	"attestry/evidence/audit"
+	"attestry/evidence/evidencetest"
 )
 
 // attested returns the member of a compliant attestation of a type.
@@ -21,9 +22,7 @@ func attested(t *testing.T, kind string, version int, payload map[string]json.Ra
 	content, err := audit.Encode(audit.NewAttestationDocument(evidence.Attestation{
 		ID: "a", Name: "check", Type: kind, TypeVersion: version, Compliant: true, Payload: payload,
 	}, ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	return content
 }
 
@@ -31,16 +30,12 @@ func attested(t *testing.T, kind string, version int, payload map[string]json.Ra
 func findingsOf(t *testing.T, verifier *audit.Verifier, content []byte, rules ...string) ([]audit.Finding, audit.Result) {
 	t.Helper()
 	add := func(path string, content []byte) {
-		if err := verifier.Add(path, int64(len(content)), bytes.NewReader(content)); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, verifier.Add(path, int64(len(content)), bytes.NewReader(content)))
 	}
 	add(audit.AttestationPath("a"), content)
 	if len(rules) > 0 {
 		document, err := audit.Encode(audit.TypeDocument{SchemaVersion: 1, Name: "scan", Version: 1, Rules: rules})
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		add(audit.TypePath("scan", 1), document)
 	}
 	result := verifier.Finish()

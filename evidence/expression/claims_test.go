@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/expression"
 )
 
@@ -25,18 +26,14 @@ func decode(t *testing.T, text string) map[string]any {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
 	var decoded map[string]any
-	if err := decoder.Decode(&decoded); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, decoder.Decode(&decoded))
 	return decoded
 }
 
 func flatten(t *testing.T, text string) expression.Claims {
 	t.Helper()
 	claims, err := expression.FlattenClaims(decode(t, text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	return claims
 }
 
@@ -98,9 +95,7 @@ func TestConditionsOverClaimsAreEvaluated(t *testing.T) {
 	} {
 		t.Run(text, func(t *testing.T) {
 			parsed, err := expression.ParseClaims(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			evidencetest.Must(t, err)
 			if got, err := parsed.Evaluate(claims); err != nil || got != want {
 				t.Errorf("got %v, %v", got, err)
 			}
@@ -112,9 +107,7 @@ func TestComparingOtherClaimsWithNumbersIsAnError(t *testing.T) {
 	for _, text := range []string{`claims.repository < 3`, `claims.large > 1`, `3 in claims.groups`, `true and claims.sub == 1`} {
 		t.Run(text, func(t *testing.T) {
 			parsed, err := expression.ParseClaims(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			evidencetest.Must(t, err)
 			if got, err := parsed.Evaluate(flatten(t, token)); err == nil {
 				t.Errorf("it is %v", got)
 			}
@@ -157,9 +150,7 @@ func TestConditionsThatHoldWithoutClaimsDoNotRestrict(t *testing.T) {
 		`claims.a == "x"`: true, `claims.a < 3`: true, `exists(claims.a) and claims.b != "x"`: true, `false`: true,
 	} {
 		condition, err := expression.ParseClaims(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		if got := condition.Restricts(); got != want {
 			t.Errorf("%s: got %v", text, got)
 		}
@@ -242,9 +233,7 @@ func FuzzParseClaims(f *testing.F) {
 
 func TestUnmetPartsOfAConditionAreNamed(t *testing.T) {
 	claims, err := expression.FlattenClaims(map[string]any{"repository": "acme/shop", "ref": "refs/heads/x", "run": "seven"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	for condition, want := range map[string][]string{
 		`claims.repository == "acme/shop"`: nil,
 		`claims.ref == "main"`:             {`claims.ref == "main"`},
@@ -255,9 +244,7 @@ func TestUnmetPartsOfAConditionAreNamed(t *testing.T) {
 		`claims.ref == "a" or claims.ref == "b"`:              {`claims.ref == "a" or claims.ref == "b"`},
 	} {
 		parsed, err := expression.ParseClaims(condition)
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		if got := parsed.Unmet(claims); !slices.Equal(got, want) {
 			t.Errorf("%s: %q", condition, got)
 		}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/expression"
 	"attestry/evidence/pattern"
 )
@@ -70,9 +71,7 @@ func TestExpressionsAreEvaluated(t *testing.T) {
 	} {
 		t.Run(text, func(t *testing.T) {
 			parsed, err := expression.Parse(text, patterns())
-			if err != nil {
-				t.Fatal(err)
-			}
+			evidencetest.Must(t, err)
 			if got, err := parsed.Evaluate(&subject); err != nil || got != want {
 				t.Errorf("got %v, %v", got, err)
 			}
@@ -95,9 +94,7 @@ func TestFlowIsNullForAnArtifactWithoutProvenance(t *testing.T) {
 	} {
 		t.Run(text, func(t *testing.T) {
 			parsed, err := expression.Parse(text, patterns())
-			if err != nil {
-				t.Fatal(err)
-			}
+			evidencetest.Must(t, err)
 			if got, err := parsed.Evaluate(&expression.Subject{Name: "web"}); err != nil || got != want {
 				t.Errorf("got %v, %v", got, err)
 			}
@@ -112,9 +109,7 @@ func TestComparingOtherTextWithANumberIsAnError(t *testing.T) {
 	} {
 		t.Run(text, func(t *testing.T) {
 			parsed, err := expression.Parse(text, patterns())
-			if err != nil {
-				t.Fatal(err)
-			}
+			evidencetest.Must(t, err)
 			_, err = parsed.Evaluate(&subject)
 			if want := `"build" is compared with a number and is not one`; err == nil || err.Error() != want {
 				t.Errorf("got %v, want %s", err, want)
@@ -200,9 +195,7 @@ func patterns() *pattern.Set { return expression.NewPatterns(8 << 20) }
 
 func TestPatternsThatBacktrackElsewhereTakeLinearTime(t *testing.T) {
 	parsed, err := expression.Parse(`matches(artifact.name, "(a*)*b")`, patterns())
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	got, err := parsed.Evaluate(&expression.Subject{Name: strings.Repeat("a", 100_000)})
 	if err != nil || got {
 		t.Errorf("got %v, %v", got, err)
@@ -211,9 +204,7 @@ func TestPatternsThatBacktrackElsewhereTakeLinearTime(t *testing.T) {
 
 func TestWorkOfPatternsIsBoundedForASubject(t *testing.T) {
 	parsed, err := expression.Parse(`matches(artifact.name, "(?:a*){600}b") or true`, patterns())
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	for name, subject := range map[string]*expression.Subject{
 		"a long text":    {Name: strings.Repeat("a", 100_000)},
 		"repeated texts": {Name: strings.Repeat("a", 1_000)},

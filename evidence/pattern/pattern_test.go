@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"attestry/evidence/evidencetest"
 )
 
 const many = 1 << 30
@@ -18,13 +20,9 @@ func TestInstructionsAreNeverUnderestimated(t *testing.T) {
 		`x{0}`, `x{1}`, `x{5}`, `x{2,}`, `x{0,7}`, `x{3,9}?`, `(a{1,10}){1,10}`, `(x{1,900}y?){1}n`, `(?:\b){900}`, `(a*){500}`, `(\pL|b){300}c*`, `[^\x00-\x{10FFFF}]`, `(?:a{2}){3}`,
 	} {
 		parsed, err := syntax.Parse(text, syntax.Perl)
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		program, err := syntax.Compile(parsed.Simplify())
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		estimated, _ := measure(parsed)
 		if got, exact := estimated+2, len(program.Inst); got < exact || got > 2*exact+4 {
 			t.Errorf("%s: estimated %d instructions, there are %d", text, got, exact)
@@ -77,9 +75,7 @@ func TestSetIsBounded(t *testing.T) {
 func TestEqualExpressionsCountOnce(t *testing.T) {
 	set := NewSet(1<<20, 2000)
 	first, err := set.Compile(`(x{1,900}y?){1}n`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	for range 100 {
 		if again, err := set.Compile(`(x{1,900}y?){1}n`); err != nil || again != first {
 			t.Fatalf("it is compiled again: %v", err)
@@ -103,13 +99,9 @@ func TestRefusedExpressionsAreNotCompiled(t *testing.T) {
 func TestInstructionsAreCountedWhereTheEstimateIsTooHigh(t *testing.T) {
 	const text = `(?:a|b*){200}`
 	parsed, err := syntax.Parse(text, syntax.Perl)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	program, err := syntax.Compile(parsed.Simplify())
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	if estimated, _ := measure(parsed); estimated <= len(program.Inst) {
 		t.Fatalf("the estimate is %d of %d", estimated, len(program.Inst))
 	}

@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"attestry/evidence/control"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/policy"
 	"attestry/scripts/fixturestest"
 )
@@ -18,21 +19,13 @@ import (
 func publishedSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	content, err := os.ReadFile("../../api/schemas/environment-policy.v1.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	parsed, err := jsonschema.UnmarshalJSON(strings.NewReader(string(content)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource("attestry://schema", parsed); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, compiler.AddResource("attestry://schema", parsed))
 	schema, err := compiler.Compile("attestry://schema")
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	return schema
 }
 
@@ -40,9 +33,7 @@ func publishedSchema(t *testing.T) *jsonschema.Schema {
 func fits(t *testing.T, schema *jsonschema.Schema, content string) error {
 	t.Helper()
 	var value any
-	if err := yaml.Unmarshal([]byte(content), &value); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, yaml.Unmarshal([]byte(content), &value))
 	return schema.Validate(value)
 }
 
@@ -70,9 +61,7 @@ func TestPublishedSchemaAcceptsPolicies(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			parsePolicy(t, content)
-			if err := fits(t, schema, content); err != nil {
-				t.Error(err)
-			}
+			evidencetest.Check(t, fits(t, schema, content))
 		})
 	}
 }
@@ -152,9 +141,7 @@ func TestPublishedSchemaRefusesWhatTheGrammarRefuses(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			content := rule(fmt.Sprintf("{type: %s}", kind))
 			parsePolicy(t, content)
-			if err := fits(t, schema, content); err != nil {
-				t.Error(err)
-			}
+			evidencetest.Check(t, fits(t, schema, content))
 		})
 	}
 }

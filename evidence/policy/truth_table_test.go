@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/policy"
 	"attestry/scripts/readmetest"
 )
@@ -17,9 +18,7 @@ const truthTable = "testdata/truth_table.md"
 // columns, for a person to check.
 func TestTruthTable(t *testing.T) {
 	content, err := os.ReadFile(truthTable)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	var lines []string
 	for line := range strings.Lines(string(content)) {
 		line = strings.TrimRight(line, "\n")
@@ -41,9 +40,7 @@ func TestTruthTable(t *testing.T) {
 		t.Errorf("the table has only %d lines", len(lines))
 	}
 	if readmetest.Updating() {
-		if err := os.WriteFile(truthTable, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, os.WriteFile(truthTable, []byte(strings.Join(lines, "\n")+"\n"), 0o644))
 	}
 }
 
@@ -80,9 +77,7 @@ func evaluateRow(t *testing.T, rule, flows string) []string {
 func parsePolicy(t *testing.T, content string) policy.Policy {
 	t.Helper()
 	parsed, err := policy.Parse([]byte(content))
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	return parsed
 }
 

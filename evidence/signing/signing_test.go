@@ -14,15 +14,14 @@ import (
 	"strings"
 	"testing"
 
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/signing"
 )
 
 func must[T any](t *testing.T) func(T, error) T {
 	return func(value T, err error) T {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		return value
 	}
 }
@@ -81,9 +80,7 @@ func TestBundleNamesItsKey(t *testing.T) {
 		VerificationMaterial struct{ PublicKey struct{ Hint string } }
 		DSSEEnvelope         json.RawMessage `json:"dsseEnvelope"`
 	}
-	if err := json.Unmarshal(bundle, &read); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, json.Unmarshal(bundle, &read))
 	decoded, _ := pem.Decode([]byte(key.PublicKey()))
 	sum := sha256.Sum256(decoded.Bytes)
 	if hint := base64.StdEncoding.EncodeToString(sum[:]); read.VerificationMaterial.PublicKey.Hint != hint {

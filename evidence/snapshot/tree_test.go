@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"attestry/evidence/evidencetest"
 )
 
 func artifactsNamed(n int, generation string) []Artifact {
@@ -42,9 +44,7 @@ func TestTreeLoadsTheArtifactsItWasMadeFrom(t *testing.T) {
 		tree := new(Tree).Next(artifacts)
 		calls := 0
 		loaded, err := Load(tree.Root, countingFetch(tree, &calls))
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		got := loaded.Artifacts()
 		if !slices.EqualFunc(got, artifacts, sameArtifact) {
 			t.Errorf("%d artifacts: the tree gave back %d others", n, len(got))
@@ -76,9 +76,7 @@ func TestOneReplacedArtifactMakesFewChunks(t *testing.T) {
 		former, latter := new(Tree).Next(before), new(Tree).Next(after)
 		calls := 0
 		difference, err := latter.Compare(former.Root, countingFetch(former, &calls))
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		// Two leaves, and at most two chunks on each of at most four levels above.
 		if len(difference.Chunks) > 10 {
 			t.Errorf("%d artifacts, one replaced: %d new chunks", n, len(difference.Chunks))
@@ -97,9 +95,7 @@ func TestCompareFindsExactlyWhatDiffers(t *testing.T) {
 		former, latter := new(Tree).Next(before), new(Tree).Next(after)
 		calls := 0
 		difference, err := latter.Compare(former.Root, countingFetch(former, &calls))
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		got := Diff(difference.Before, difference.After)
 		want := Diff(before, after)
 		if !slices.EqualFunc(got, want, func(a, b Change) bool { return string(encode(a)) == string(encode(b)) }) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/template"
 	"attestry/evidence/yamlfile"
 )
@@ -31,9 +32,7 @@ trail:
           type: custom:coverage
     - name: db
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	want := template.Template{Version: 1, Trail: template.Trail{
 		Attestations: []template.Attestation{{Name: "pull-request", Type: "pull_request"}, {Name: "any_1", Type: "*"}},
 		Artifacts: []template.Artifact{
@@ -122,9 +121,7 @@ trail:
     - {name: web, attestations: *all}
     - {name: db, attestations: [*scan]}
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	for _, artifact := range parsed.Trail.Artifacts {
 		if len(artifact.Attestations) != 1 || artifact.Attestations[0] != (template.Attestation{Name: "scan", Type: "snyk"}) {
 			t.Errorf("%s: %+v", artifact.Name, artifact.Attestations)
@@ -423,13 +420,9 @@ func TestParseAcceptsLargeTemplatesInJSONOnOneLine(t *testing.T) {
 
 func TestFromNamesMakesOneArtifact(t *testing.T) {
 	content, err := template.FromNames([]string{"unit", "artifact", "true", "unit"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	parsed, err := template.Parse(content)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	want := []template.Artifact{{Name: "artifact", Attestations: []template.Attestation{{Name: "unit", Type: "*"}, {Name: "true", Type: "*"}}}}
 	if !reflect.DeepEqual(parsed.Trail.Artifacts, want) || len(parsed.Trail.Attestations) != 0 {
 		t.Errorf("parsed %+v", parsed)

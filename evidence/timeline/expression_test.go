@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 )
 
 // noon is the current time of the tests.
@@ -68,9 +69,7 @@ func TestExpressionsBeyondTheSnapshotsAreNotFound(t *testing.T) {
 		{"@{18446744073709551615.weeks.ago}", 3, "Org: 'acme'. Snapshot 'prod@{18446744073709551615.weeks.ago}' resolves to 'prod#0'. len(snapshots) == 3. Indexes are 1-based"},
 	} {
 		e, err := ParseExpression(c.text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		_, err = daily(c.latest).Resolve(e)
 		if evidence.CodeOf(err) != evidence.NotFound || err.Error() != c.want {
 			t.Errorf("%s: got %v", c.text, err)
@@ -145,9 +144,7 @@ func TestErrorOfALookUpIsReturned(t *testing.T) {
 	timeline := daily(5)
 	timeline.InForce = func(float64) (int64, error) { return 0, broken }
 	e, err := ParseExpression("@{1.day.ago}")
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	if _, err := timeline.Resolve(e); !errors.Is(err, broken) {
 		t.Errorf("resolving: %v", err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/translog"
 	"attestry/evidence/translog/translogtest"
 )
@@ -32,9 +33,7 @@ func TestTreeAndTilesEqualThoseOfTheLibrary(t *testing.T) {
 	for size := range int64(70_000) {
 		text := fmt.Appendf(nil, "entry %d", size)
 		added, err := tlog.StoredHashes(size, text, stored)
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		stored = append(stored, added...)
 		full := tree.Append(text)
 		tiles += len(full)
@@ -133,13 +132,9 @@ func TestEntriesRevealNothingOfTheFact(t *testing.T) {
 func keys(t *testing.T) translog.Keys {
 	t.Helper()
 	file, err := translog.NewKeyFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	parsed, err := translog.ParseKeys(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	return parsed
 }
 
@@ -150,16 +145,12 @@ func TestCheckpointsAndProofsAreVerified(t *testing.T) {
 	for size := range int64(300) {
 		text := fmt.Appendf(nil, "entry %d", size)
 		added, err := tlog.StoredHashes(size, text, stored)
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		stored = append(stored, added...)
 		tree.Append(text)
 	}
 	signed, err := signing.Sign("example.com/acme", &tree)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	verifiers := signing.Verifiers("example.com/acme")
 	if len(verifiers) != 2 {
 		t.Fatal(verifiers)
@@ -178,9 +169,7 @@ func TestCheckpointsAndProofsAreVerified(t *testing.T) {
 		t.Error("a checkpoint of another key is opened")
 	}
 	path, err := tlog.ProveRecord(300, 7, stored)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	proof := (&translog.Proof{Index: 7, Hashes: path, Checkpoint: signed}).Text()
 	if index, err := translogtest.CheckProof(proof, []byte("entry 7"), verifiers...); err != nil || index != 7 {
 		t.Errorf("the proof of entry %d: %v", index, err)
@@ -192,9 +181,7 @@ func TestCheckpointsAndProofsAreVerified(t *testing.T) {
 
 func TestWrongKeyFilesAreRefused(t *testing.T) {
 	made, err := translog.NewKeyFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	file := string(made)
 	for name, content := range map[string]string{
 		"empty": "", "no key": "hello\n", "cut": file[:len(file)-9], "a second that is none": file + "PRIVATE+KEY+x\n",
