@@ -8,6 +8,7 @@ import (
 
 	"attestry/config"
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/identity"
 )
 
@@ -52,9 +53,7 @@ organizations:
   - name: acme
     members: {bert: admin, carl: {state: absent}}
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	want := identity.Bootstrap{
 		Users: []identity.DeclaredUser{
 			{Name: "anna", Absent: true},
@@ -93,9 +92,7 @@ func TestParseBootstrapRefusesInvalidAbsentStates(t *testing.T) {
 
 func TestParseBootstrapReadsTheWholeForm(t *testing.T) {
 	got, err := config.ParseBootstrap("bootstrap.yaml", []byte(goodBootstrap))
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	yes := true
 	want := identity.Bootstrap{
 		Users: []identity.DeclaredUser{

@@ -10,14 +10,13 @@ import (
 	"testing"
 
 	"attestry/config"
+	"attestry/evidence/evidencetest"
 )
 
 func TestWrongCertificatesAreFaults(t *testing.T) {
 	required := []string{"ATTESTRY_DATABASE_URL=pebble:///tmp/x", "ATTESTRY_OBJECTS_URL=file:///tmp/x", "ATTESTRY_REDIS_URL=redis://localhost"}
 	empty := filepath.Join(t.TempDir(), "empty.pem")
-	if err := os.WriteFile(empty, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, os.WriteFile(empty, nil, 0o600))
 	for _, one := range []struct {
 		name    string
 		environ []string
@@ -67,9 +66,7 @@ func TestWrongAuthoritiesAreFaults(t *testing.T) {
 		"-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY-----\n":               "has a block PRIVATE KEY, which is no certificate",
 	} {
 		file := filepath.Join(folder, "ca.pem")
-		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, os.WriteFile(file, []byte(content), 0o600))
 		environ := environ(map[string]string{"ATTESTRY_CA_FILE": file})
 		settings, err := config.LoadFrom(config.Sources{Environ: environ, CheckFiles: true})
 		roots, rootsErr := config.RootsOf(environ)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"attestry/config"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/signing"
 	"attestry/evidence/translog"
 )
@@ -17,9 +18,7 @@ func TestWrongSigningKeyIsAFaultBesideOthers(t *testing.T) {
 	folder := t.TempDir()
 	file := filepath.Join(folder, "key.pem")
 	good, err := signing.NewKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	for name, test := range map[string]struct {
 		file, content, want string
 	}{
@@ -31,9 +30,7 @@ func TestWrongSigningKeyIsAFaultBesideOthers(t *testing.T) {
 		"a folder":   {folder, "", "ATTESTRY_SIGNING_KEY_FILE: cannot be read: "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := os.WriteFile(file, []byte(test.content), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			evidencetest.Must(t, os.WriteFile(file, []byte(test.content), 0o600))
 			settings, err := config.LoadFrom(config.Sources{
 				Environ: environ(map[string]string{"ATTESTRY_SIGNING_KEY_FILE": test.file, "ATTESTRY_CONCURRENCY": "many"}), CheckFiles: true,
 			})
@@ -79,9 +76,7 @@ func TestSigningKeyIsRead(t *testing.T) {
 	if err == nil {
 		err = os.WriteFile(file, content, 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	if key, err := set.SigningKey(); key == nil || err != nil {
 		t.Errorf("with the file: %v, %v", key, err)
 	}
@@ -90,13 +85,9 @@ func TestSigningKeyIsRead(t *testing.T) {
 func TestWrongLogKeyIsAFaultBesideOthers(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "log.key")
 	good, err := translog.NewKeyFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	for content, faults := range map[string]int{string(good): 1, "secret": 2, "": 2, string(good) + "secret": 2} {
-		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, os.WriteFile(file, []byte(content), 0o600))
 		_, err := config.LoadFrom(config.Sources{
 			Environ: environ(map[string]string{"ATTESTRY_LOG_KEY_FILE": file, "ATTESTRY_CONCURRENCY": "many"}), CheckFiles: true,
 		})

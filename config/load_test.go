@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"attestry/config"
+	"attestry/evidence/evidencetest"
 )
 
 func environ(changes map[string]string) []string {
@@ -34,9 +35,7 @@ func environ(changes map[string]string) []string {
 
 func TestLoadHasDefaultsForAllThatIsNotRequired(t *testing.T) {
 	got, err := config.Load(environ(nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	want := config.Settings{
 		HTTP: config.HTTP{
 			Listen: "127.0.0.1:8001", BaseURL: "http://127.0.0.1:8001",
@@ -102,9 +101,7 @@ func TestLoadReadsEverySetting(t *testing.T) {
 
 		"ATTESTRY_RETENTION_ORGANIZATIONS": "acme=3650, demo=0",
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	want := config.Settings{
 		HTTP: config.HTTP{
 			Listen: ":80", BaseURL: "https://evidence.example.com", RequestTimeout: 5 * time.Second, MemoryBudget: 1536 << 20,
@@ -300,16 +297,12 @@ func TestSettingsDoNotPrintTheirSecrets(t *testing.T) {
 		"ATTESTRY_OBJECTS_URL":  "http://KEY:sesame@minio:9000/bucket",
 		"ATTESTRY_REDIS_URL":    "redis://:sesame@redis",
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	var log bytes.Buffer
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("started", "settings", settings)
 	slog.New(slog.NewTextHandler(&log, nil)).Info("started", "settings", settings)
 	body, err := json.Marshal(settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	for _, text := range []string{fmt.Sprintf("%v %+v %#v", settings, settings, settings), log.String(), string(body)} {
 		if strings.Contains(text, "sesame") {
 			t.Errorf("a secret shows in %s", text)

@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"attestry/evidence/evidencetest"
 	"attestry/notify"
 	"attestry/outbound"
 	"attestry/outbound/outboundtest"
@@ -33,9 +34,7 @@ func newTrap(t *testing.T) *trap {
 	t.Helper()
 	trap := &trap{}
 	v4, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	trap.port = v4.Addr().(*net.TCPAddr).Port
 	trap.listen(t, v4)
 	// Without IPv6, or if the port is taken, the reason of the attempt must suffice.
@@ -173,9 +172,7 @@ func allowedOnly(t *testing.T, zone map[string]outboundtest.Name) *notify.Sender
 func servePublic(t *testing.T, port int, handler http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	listener, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.2", strconv.Itoa(port)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	server := httptest.NewUnstartedServer(handler)
 	server.Listener.Close()
 	server.Listener = listener

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/notification"
 )
 
@@ -37,9 +38,7 @@ func mailOf(t *testing.T, m *mailServer, notice notification.Notice, to ...strin
 func readMail(t *testing.T, content []byte) email {
 	t.Helper()
 	message, err := mail.ReadMessage(bytes.NewReader(content))
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	read := email{header: message.Header}
 	if read.subject, err = new(mime.WordDecoder).DecodeHeader(message.Header.Get("Subject")); err != nil {
 		t.Fatal(err)
@@ -54,13 +53,9 @@ func readMail(t *testing.T, content []byte) email {
 		if err == io.EOF {
 			return read
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		decoded, err := io.ReadAll(quotedprintable.NewReader(part))
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		text := strings.ReplaceAll(string(decoded), "\r\n", "\n")
 		switch part.Header.Get("Content-Type") {
 		case "text/plain; charset=UTF-8":

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/notification"
 	"attestry/notify"
 	"attestry/scripts/readmetest"
@@ -50,23 +51,17 @@ func webhookBody(t *testing.T, notice notification.Notice) []byte {
 func indented(t *testing.T, body []byte) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := json.Indent(&out, body, "", "  "); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, json.Indent(&out, body, "", "  "))
 	return strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(out.String())
 }
 
 func compare(t *testing.T, file, got string) {
 	t.Helper()
 	if readmetest.Updating() {
-		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, os.WriteFile(file, []byte(got), 0o600))
 	}
 	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	if string(want) != got {
 		t.Errorf("%s is not what is sent: set ATTESTRY_TEST_UPDATE and look at the difference", file)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/emersion/go-smtp"
 
 	"attestry/config"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/notification"
 	"attestry/notify"
 )
@@ -56,9 +57,7 @@ func newMailServer(t *testing.T, options mailOptions) *mailServer {
 	}))
 	server.Domain, server.ErrorLog = "mail.example.com", log.New(io.Discard, "", 0)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	m.address = listener.Addr().String()
 	encryption := &tls.Config{Certificates: []tls.Certificate{certificate}}
 	if options.implicitTLS {
@@ -336,9 +335,7 @@ func TestWithoutAMailServerMailFails(t *testing.T) {
 func listenAndHang(t *testing.T, accepted func()) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		for {

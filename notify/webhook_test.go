@@ -12,6 +12,7 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/notification"
 	"attestry/notify"
 )
@@ -34,9 +35,7 @@ func TestWebhooksAreSignedWithTheNewAndTheFormerSecret(t *testing.T) {
 	got := r.requests()[0]
 	for key, verifies := range map[string]bool{newKey: true, formerKey: true, "something else": false} {
 		webhook, err := standardwebhooks.NewWebhook(secretOf(key))
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		if err := webhook.Verify(got.body, got.header); (err == nil) != verifies {
 			t.Errorf("with the key %q: %v", key, err)
 		}
@@ -45,9 +44,7 @@ func TestWebhooksAreSignedWithTheNewAndTheFormerSecret(t *testing.T) {
 		t.Errorf("got %v", signatures)
 	}
 	first, err := standardwebhooks.NewWebhook(secretOf(newKey))
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	got.header.Set("webhook-signature", strings.Fields(got.header.Get("webhook-signature"))[0])
 	if err := first.Verify(got.body, got.header); err != nil {
 		t.Errorf("the first signature is not that of the newest secret: %v", err)
@@ -159,9 +156,7 @@ func TestPayloadsOfAllEventsHaveOnlyTexts(t *testing.T) {
 	}
 	for _, got := range r.requests() {
 		var payload map[string]any
-		if err := json.Unmarshal(got.body, &payload); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, json.Unmarshal(got.body, &payload))
 		onlyTexts(t, payload)
 	}
 }

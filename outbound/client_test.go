@@ -17,6 +17,7 @@ import (
 
 	"code.dny.dev/ssrf"
 
+	"attestry/evidence/evidencetest"
 	"attestry/outbound"
 	"attestry/trace"
 )
@@ -41,9 +42,7 @@ func serve(t *testing.T, handler http.HandlerFunc) (server *httptest.Server, req
 func get(t *testing.T, client *http.Client, url string) (*http.Response, error) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	return client.Do(request)
 }
 
@@ -174,9 +173,7 @@ func TestACallEndsWithItsContext(t *testing.T) {
 		<-r.Context().Done()
 	})
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	var failed *url.Error
 	if _, err := outbound.NewClient(outbound.Options{Allowed: loopback()}).Do(request); !errors.As(err, &failed) || !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
@@ -191,13 +188,9 @@ func TestNoTraceparentIsSentUnlessSpansAreExported(t *testing.T) {
 	})
 	ctx := trace.With(t.Context(), "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	response, err := outbound.NewClient(outbound.Options{Allowed: loopback()}).Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	response.Body.Close()
 	if requests.Load() != 1 {
 		t.Errorf("there were %d requests", requests.Load())

@@ -13,6 +13,7 @@ import (
 	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
 
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/job"
 	"attestry/tasks"
 	"attestry/trace"
@@ -22,9 +23,7 @@ func startRedis(t *testing.T) (*miniredis.Miniredis, *redis.Client) {
 	t.Helper()
 	server := miniredis.RunT(t)
 	client, err := tasks.NewRedis("redis://"+server.Addr(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	t.Cleanup(func() { client.Close() })
 	return server, client
 }
@@ -97,9 +96,7 @@ func TestTaskHasTheTraceOfTheLastRecord(t *testing.T) {
 	stop()
 	dispatcher.Run(ctx)
 	waiting, err := asynq.NewInspectorFromRedisClient(client).ListPendingTasks(job.QueueReports)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	var payloads []string
 	for _, task := range waiting {
 		payloads = append(payloads, string(task.Payload))
@@ -121,9 +118,7 @@ func TestEvaluationsHaveAQueueOfTheirOwn(t *testing.T) {
 		return pendingIn(t, client, job.QueueReports) > 0 && pendingIn(t, client, job.QueueCompliance) > 0
 	})
 	waiting, err := asynq.NewInspectorFromRedisClient(client).ListPendingTasks(job.QueueCompliance)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	for _, task := range waiting {
 		if task.Type != job.Evaluate.Name {
 			t.Errorf("the queue has a task %s", task.Type)
@@ -146,9 +141,7 @@ func TestEnqueueingAnAttemptTwiceMakesOneTask(t *testing.T) {
 	_, client := startRedis(t)
 	enqueuer := tasks.NewEnqueuer(client)
 	for _, attempt := range []int64{0, 0, 1} {
-		if err := enqueuer.Enqueue(t.Context(), job.EnvironmentRef(&job.Report, "one", 7), attempt); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, enqueuer.Enqueue(t.Context(), job.EnvironmentRef(&job.Report, "one", 7), attempt))
 	}
 	if got := pending(t, client); got != 2 {
 		t.Errorf("%d tasks for two attempts", got)

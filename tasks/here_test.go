@@ -8,6 +8,7 @@ import (
 
 	"github.com/hibiken/asynq"
 
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/job"
 	"attestry/tasks"
 )
@@ -38,9 +39,7 @@ func TestTaskRunsInTheProcessThatEnqueuesIt(t *testing.T) {
 		return nil
 	}), concurrency)
 	defer stop(time.Minute)
-	if err := enqueuer.Enqueue(t.Context(), job.EnvironmentRef(&job.Report, "one", 7), 0); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, enqueuer.Enqueue(t.Context(), job.EnvironmentRef(&job.Report, "one", 7), 0))
 	if id := receive(t, ids); id != "environment:report/one/7:0" {
 		t.Errorf("the task is %s", id)
 	}
@@ -58,9 +57,7 @@ func TestProcessLimitsTheTasksThatRunAtOnce(t *testing.T) {
 	defer stop(time.Minute)
 	for range 2 { // the second pass enqueues the same tasks again
 		for arrival := range int64(3) {
-			if err := enqueuer.Enqueue(t.Context(), job.Ref{Kind: &job.Send, Key: "org/delivery"}, arrival); err != nil {
-				t.Fatal(err)
-			}
+			evidencetest.Must(t, enqueuer.Enqueue(t.Context(), job.Ref{Kind: &job.Send, Key: "org/delivery"}, arrival))
 		}
 	}
 	known := map[string]bool{receive(t, began): true, receive(t, began): true}
@@ -89,9 +86,7 @@ func TestFailedTaskIsRetriedThroughRedis(t *testing.T) {
 				began <- struct{}{}
 				return fail()
 			}), concurrency)
-			if err := enqueuer.Enqueue(t.Context(), job.EnvironmentRef(&job.Report, "one", 7), 0); err != nil {
-				t.Fatal(err)
-			}
+			evidencetest.Must(t, enqueuer.Enqueue(t.Context(), job.EnvironmentRef(&job.Report, "one", 7), 0))
 			receive(t, began)
 			stop(time.Minute)
 			scheduled, err := asynq.NewInspectorFromRedisClient(client).ListScheduledTasks(job.QueueReports)
@@ -125,9 +120,7 @@ func TestTasksUnderWayAreCanceledAfterTheGracePeriod(t *testing.T) {
 		<-ctx.Done()
 		return nil
 	}), concurrency)
-	if err := enqueuer.Enqueue(t.Context(), job.EnvironmentRef(&job.Report, "one", 7), 0); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, enqueuer.Enqueue(t.Context(), job.EnvironmentRef(&job.Report, "one", 7), 0))
 	receive(t, began)
 	stop(time.Millisecond)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/job"
 	"attestry/tasks"
 )
@@ -17,9 +18,7 @@ import (
 func hangingRedis(t *testing.T) (address string, connections *atomic.Int64) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	t.Cleanup(func() { listener.Close() })
 	connections = &atomic.Int64{}
 	go func() {
@@ -38,9 +37,7 @@ func hangingRedis(t *testing.T) (address string, connections *atomic.Int64) {
 func TestRedisCommandEndsWithItsContext(t *testing.T) {
 	address, _ := hangingRedis(t)
 	client, err := tasks.NewRedisWithin("redis://"+address, time.Minute, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
@@ -53,9 +50,7 @@ func TestRedisCommandEndsWithItsContext(t *testing.T) {
 func TestDispatcherStopsTryingWhileRedisHangs(t *testing.T) {
 	address, connections := hangingRedis(t)
 	client, err := tasks.NewRedis("redis://"+address, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	defer client.Close()
 	client.Options().ReadTimeout = 50 * time.Millisecond
 	dispatcher := tasks.NewDispatcher(tasks.NewEnqueuer(client), slog.New(slog.DiscardHandler))

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+
+	"attestry/evidence/evidencetest"
 )
 
 // proxy forwards data to and from a server. Once silent, it drops the data and keeps the connections open.
@@ -22,9 +24,7 @@ type proxy struct {
 func newProxy(t *testing.T, server string) *proxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	t.Cleanup(func() { listener.Close() })
 	p := &proxy{listener: listener}
 	go func() {
@@ -64,9 +64,7 @@ func (p *proxy) pass(to io.Writer, from io.Reader) {
 func TestWaitersAreRefusedAfterRedisStopsAnswering(t *testing.T) {
 	p := newProxy(t, miniredis.RunT(t).Addr())
 	client, err := NewRedis("redis://"+p.listener.Addr().String(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	defer client.Close()
 	waiters := NewWaiters(client, slog.New(slog.DiscardHandler))
 	waiters.ping = 300 * time.Millisecond

@@ -18,6 +18,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/attestation"
+	"attestry/evidence/evidencetest"
 )
 
 // newEvaluator makes an evaluator with limits, or with productionLimits if they are zero.
@@ -64,9 +65,7 @@ func TestChildReturnsVerdictsAndErrors(t *testing.T) {
 	if _, err = e.Evaluate(t.Context(), "o", rules(".a >"), json.RawMessage(`{}`)); evidence.CodeOf(err) != evidence.Internal || !strings.Contains(err.Error(), "compile rule 1") {
 		t.Errorf("a stored rule that does not compile: %v", err)
 	}
-	if err := e.Check(t.Context(), "o", rules(".a > 1")); err != nil {
-		t.Error(err)
-	}
+	evidencetest.Check(t, e.Check(t.Context(), "o", rules(".a > 1")))
 	wantFinding(t, e.Check(t.Context(), "o", rules(".a >")), "evaluator.rules[0]", "Input should be a valid jq expression: unexpected EOF [input: .a >]")
 	wantFinding(t, e.Check(t.Context(), "o", schema("")), "type_schema", "Input should be a valid JSON Schema: not JSON: unexpected end of input [input: type_schema]")
 }
@@ -147,9 +146,7 @@ func TestIdleChildThatDiedIsReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	idle := c.idle[0].command.Process
-	if err := idle.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, idle.Kill())
 	if _, err := idle.Wait(); err != nil {
 		t.Fatal(err)
 	}
@@ -188,13 +185,9 @@ func TestOnlyExitsByTheLimitsCountAsExceedingThem(t *testing.T) {
 func TestChildRunsTheSameProgramAfterAnUpgrade(t *testing.T) {
 	const upgraded = "TEST_UPGRADED"
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	if os.Getenv(upgraded) != "" {
-		if err := errors.Join(os.Remove(program), os.WriteFile(program, []byte("#!/bin/sh\nexit 1\n"), 0o700)); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, errors.Join(os.Remove(program), os.WriteFile(program, []byte("#!/bin/sh\nexit 1\n"), 0o700)))
 		if verdict, err := newEvaluator(t, Limits{}).Evaluate(t.Context(), "o", rules("true"), json.RawMessage(`{}`)); err != nil || !verdict.Compliant {
 			t.Errorf("got %v %v", verdict, err)
 		}
@@ -204,13 +197,9 @@ func TestChildRunsTheSameProgramAfterAnUpgrade(t *testing.T) {
 		t.Skip("only Linux can start a program whose file was removed")
 	}
 	content, err := os.ReadFile(program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	old := filepath.Join(t.TempDir(), "program")
-	if err := os.WriteFile(old, content, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, os.WriteFile(old, content, 0o700))
 	command := exec.Command(old, "-test.run=^"+t.Name()+"$")
 	command.Env = append(os.Environ(), upgraded+"=1")
 	if output, err := command.CombinedOutput(); err != nil {
@@ -221,9 +210,7 @@ func TestChildRunsTheSameProgramAfterAnUpgrade(t *testing.T) {
 func TestChildGetsNoSettings(t *testing.T) {
 	t.Setenv("ATTESTRY_DATABASE_URL", "mongodb://user:secret@host")
 	c, err := startChild(testLimits)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	t.Cleanup(func() { c.end() })
 	for _, variable := range c.command.Env {
 		if strings.Contains(variable, "secret") {

@@ -11,6 +11,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/attestation"
+	"attestry/evidence/evidencetest"
 )
 
 // testLimits are far below production's in bytes and memory, so that hostile definitions reach these limits soon.
@@ -108,9 +109,7 @@ func TestHostileRulesAreRefused(t *testing.T) {
 	refuse := func(e *Evaluator, rulesByName map[string]string) {
 		for name, rule := range rulesByName {
 			t.Run(name, func(t *testing.T) {
-				if err := checker.Check(t.Context(), "o", rules(rule)); err != nil {
-					t.Fatal(err)
-				}
+				evidencetest.Must(t, checker.Check(t.Context(), "o", rules(rule)))
 				_, err := e.Evaluate(t.Context(), "o", rules(rule), json.RawMessage(`{"a":1}`))
 				wantFinding(t, err, "attestation_data", overLimitsText)
 			})
@@ -190,9 +189,7 @@ func TestHostileSchemasAreRefused(t *testing.T) {
 	refuse := func(e *Evaluator, schemas map[string]hostile) {
 		for name, c := range schemas {
 			t.Run(name, func(t *testing.T) {
-				if err := checker.Check(t.Context(), "o", schema(c.schema)); err != nil {
-					t.Fatal(err)
-				}
+				evidencetest.Must(t, checker.Check(t.Context(), "o", schema(c.schema)))
 				_, err := e.Evaluate(t.Context(), "o", schema(c.schema), json.RawMessage(c.payload))
 				wantFinding(t, err, "attestation_data", overLimitsText)
 			})

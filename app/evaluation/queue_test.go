@@ -11,6 +11,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/attestation"
+	"attestry/evidence/evidencetest"
 )
 
 // blocking is an Evaluator whose evaluations block until they receive from end.
@@ -141,9 +142,7 @@ func TestWaitEndsWithTheContext(t *testing.T) {
 		b.end <- struct{}{}
 		b.want(t, "running", "stays")
 		close(b.end)
-		if err := <-stays; err != nil {
-			t.Error(err)
-		}
+		evidencetest.Check(t, <-stays)
 		b.want(t, "running", "stays", "another")
 	})
 }
@@ -160,22 +159,16 @@ func TestCancelledEvaluationReleasesItsSlot(t *testing.T) {
 		}
 		b.want(t, "running", "next")
 		close(b.end)
-		if err := <-next; err != nil {
-			t.Error(err)
-		}
+		evidencetest.Check(t, <-next)
 	})
 }
 
 func TestSlotOfAnAbandonedWaitGoesToTheNext(t *testing.T) {
 	q := newQueue(1, 1, 2)
 	leaving, err := q.join("o")
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	next, err := q.join("o")
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	<-leaving
 	q.abandon("o", leaving)
 	select {

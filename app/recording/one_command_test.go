@@ -11,6 +11,7 @@ import (
 	"attestry/app/recording"
 	"attestry/evidence"
 	"attestry/evidence/approval"
+	"attestry/evidence/evidencetest"
 	"attestry/storage"
 	"attestry/storage/pebble/pebbletest"
 )
@@ -67,17 +68,11 @@ func TestFactIsRecordedWithOneCommand(t *testing.T) {
 			docs := &commandCounter{Documents: pebbletest.Open(t, t.TempDir(), app.Schemas()), refused: "running_versions"}
 			s := app.NewStore(docs, nil, func() time.Time { return time.Unix(100, 0) }, slog.New(slog.DiscardHandler))
 			t.Cleanup(s.Tenancy.Close)
-			if err := report(t.Context(), s, ""); err != nil {
-				t.Fatal(err)
-			}
+			evidencetest.Must(t, report(t.Context(), s, ""))
 			flow, err := s.Flows.Resolve(t.Context(), "org", "flow")
-			if err != nil {
-				t.Fatal(err)
-			}
+			evidencetest.Must(t, err)
 			docs.commands, docs.refusals = 0, row.refusals
-			if err := row.record(t.Context(), s, flow.ID); err != nil {
-				t.Fatal(err)
-			}
+			evidencetest.Must(t, row.record(t.Context(), s, flow.ID))
 			if docs.commands != 1 || docs.refusals != 0 {
 				t.Errorf("%d commands, and %d refusals left, want 1 and 0", docs.commands, docs.refusals)
 			}

@@ -10,6 +10,7 @@ import (
 	"attestry/app"
 	"attestry/app/recording"
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/storage"
 	"attestry/storage/pebble/pebbletest"
 )
@@ -58,9 +59,7 @@ func TestArtifactAndProvenanceHaveTheSameTime(t *testing.T) {
 			}
 			report(other, "1", "f0", 1)
 			flow, err := one.Flows.Resolve(t.Context(), "org", "flow")
-			if err != nil {
-				t.Fatal(err)
-			}
+			evidencetest.Must(t, err)
 			docs.last, docs.meanwhile = last, func() { report(other, "2", "f1", 4000) }
 			report(one, "1", "f1", 100)
 			records, err := storage.FindAll(t.Context(), one.Artifacts.Collection, storage.Query{
@@ -70,9 +69,7 @@ func TestArtifactAndProvenanceHaveTheSameTime(t *testing.T) {
 				t.Fatalf("%d records: %v", len(records), err)
 			}
 			known, err := one.Provenances.GetMany(t.Context(), "org", []string{"f1"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			evidencetest.Must(t, err)
 			if first := known[0].Flows[flow.ID].First; first != records[0].CreatedAt {
 				t.Errorf("the first record is of %v, the provenance has %v", records[0].CreatedAt, first)
 			}

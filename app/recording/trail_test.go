@@ -8,6 +8,7 @@ import (
 	"attestry/app/apptest"
 	"attestry/app/states"
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 )
 
 // TestChangedTrailIsEvaluatedByItsTemplateAndAuthor changes a trail whose artifact, which runs, has no pull request.
@@ -68,12 +69,8 @@ func TestChangedTrailIsEvaluatedByItsTemplateAndAuthor(t *testing.T) {
 func TestAttestationCountsForEachNameOfItsArtifact(t *testing.T) {
 	p, fingerprint := prepare(apptest.NewFixture(t)), apptest.Sha("1", 64)
 	record := evidence.ArtifactRecord{ID: evidence.NewID(), Org: p.org, Trail: "t", Name: "web", Fingerprint: fingerprint, CreatedAt: 1000}
-	if err := p.Recorder.Report(p.ctx, p.scope("t"), record, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.attest(evidence.Attestation{Name: "x", Type: evidence.TypeGeneric, Fingerprint: fingerprint}); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, p.Recorder.Report(p.ctx, p.scope("t"), record, nil))
+	evidencetest.Must(t, p.attest(evidence.Attestation{Name: "x", Type: evidence.TypeGeneric, Fingerprint: fingerprint}))
 	for _, name := range []string{"app", "web"} {
 		query := states.Query{Fingerprint: fingerprint, Trail: evidence.TrailKey(p.flow, "t"), Slot: name}
 		found, err := p.States.Of(p.ctx, p.org, []states.Query{query})
@@ -88,9 +85,7 @@ func TestFactThatBeginsItsTrailHasTheTimeOfTheTrail(t *testing.T) {
 	a := evidence.Attestation{ID: "a", Org: p.org, Trail: "new", Name: "x", Type: evidence.TypeGeneric, CreatedAt: 9000}
 	scope := p.scope("new")
 	scope.At = a.CreatedAt
-	if err := p.Recorder.Attest(p.ctx, scope, a, nil); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, p.Recorder.Attest(p.ctx, scope, a, nil))
 	trail, err := p.Trails.Get(p.ctx, p.flow, "new")
 	if err != nil || trail.CreatedAt != 9000 || len(trail.Entries) != 1 || trail.Entries[0].Time != trail.CreatedAt {
 		t.Errorf("the trail begins at %v with %+v: %v", trail.CreatedAt, trail.Entries, err)

@@ -12,6 +12,7 @@ import (
 	"attestry/app/recording"
 	"attestry/app/states"
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/storage"
 	"attestry/storage/storagetest"
 )
@@ -133,9 +134,7 @@ func TestSlotsAreRebuiltFromTheFieldsOfAttestations(t *testing.T) {
 	apptest.PutAttestations(t, store, attestations...)
 	before := docs.Snapshot().Commands()
 	slots, err := store.Attestations.RebuildSlots(t.Context(), "org", []evidence.ArtifactRecord{artifact})
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	entries, took := slots[artifact.ID].Entries, docs.Snapshot().Commands()-before
 	if want := []evidence.SlotEntry{byName.SlotEntry(), override.SlotEntry()}; !slices.Equal(entries, want) || took != 1 {
 		t.Errorf("rebuilt %+v by %d commands, want %+v", entries, took, want)
@@ -178,9 +177,7 @@ func TestArtifactsOfANameShareAttestationsByName(t *testing.T) {
 			allocated := func(n int) uint64 {
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)
-				if err := read(records[:n]); err != nil {
-					t.Fatal(err)
-				}
+				evidencetest.Must(t, read(records[:n]))
 				runtime.ReadMemStats(&after)
 				return after.TotalAlloc - before.TotalAlloc
 			}

@@ -368,9 +368,7 @@ func verify(t *testing.T, members []member) audit.Result {
 	t.Helper()
 	verifier := audit.NewVerifier(attestationtest.Evaluate, audit.DefaultMemory)
 	for _, m := range members {
-		if err := verifier.Add(m.header.Name, int64(len(m.content)), bytes.NewReader(m.content)); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, verifier.Add(m.header.Name, int64(len(m.content)), bytes.NewReader(m.content)))
 	}
 	return verifier.Finish()
 }

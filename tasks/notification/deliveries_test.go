@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/notification"
 	"attestry/goroutine"
 	"attestry/storage"
@@ -76,9 +77,7 @@ func TestOnlyOneSenderAttemptsADelivery(t *testing.T) {
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {
-			if err := s.deliverer.Deliver(context.Background(), send.org, send.delivery); err != nil {
-				t.Error(err)
-			}
+			evidencetest.Check(t, s.deliverer.Deliver(context.Background(), send.org, send.delivery))
 		})
 	}
 	group.Wait()
@@ -405,9 +404,7 @@ func TestAtMostFourAttemptsAreUnderWayAtOneHost(t *testing.T) {
 	left.Add(4) // three of the busy host without a slot, and the one of the other host
 	for _, task := range s.queue.sends {
 		all.Go(func() {
-			if err := s.deliverer.Deliver(t.Context(), task.org, task.delivery); err != nil {
-				t.Error(err)
-			}
+			evidencetest.Check(t, s.deliverer.Deliver(t.Context(), task.org, task.delivery))
 			select {
 			case <-proceed:
 			default:

@@ -127,9 +127,7 @@ func newScene(t *testing.T) *scene {
 	t.Helper()
 	folder := t.TempDir()
 	objects, err := filesystem.Open(filepath.Join(folder, "objects"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	s := &scene{t: t, docs: pebbletest.Open(t, filepath.Join(folder, "documents"), app.Schemas())}
 	s.clock = evidencetest.NewSteppingClock(time.Unix(1_790_000_000, 0), time.Millisecond)
 	s.queue, s.recipient = &queue{}, &recipient{clock: s.clock}

@@ -13,6 +13,7 @@ import (
 
 	"attestry/app"
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/tasks/reports"
@@ -215,9 +216,7 @@ func TestUnprocessableReportIsParkedAndLaterOnesAreProcessed(t *testing.T) {
 				t.Errorf("%d reports are parked, %q", total, reason)
 			}
 			s.accept(t, running("b"))
-			if err := s.try(t); err != nil {
-				t.Fatal(err)
-			}
+			evidencetest.Must(t, s.try(t))
 			if head := s.head(t); head.VerdictOf(2) != snapshot.Failed || head.VerdictOf(3) != snapshot.Created || head.Last != 2 {
 				t.Errorf("head is %+v", head)
 			}
@@ -245,9 +244,7 @@ func (s *attemptScene) assertParked(t *testing.T, arrival int64) {
 			Level                             string
 			Msg                               string
 		}
-		if err := json.Unmarshal([]byte(line), &entry); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, json.Unmarshal([]byte(line), &entry))
 		if entry.Msg == "gave up a report" {
 			found = true
 			if entry.Org != "org" || entry.Environment != s.env || entry.Arrival != arrival || entry.Reason != kept.Failure || entry.Level != "ERROR" {
@@ -317,9 +314,7 @@ func TestOutagesParkNoReport(t *testing.T) {
 				c.end(s)
 				s.clock.Advance(minute) // the lease expires
 			}
-			if err := s.try(t); err != nil {
-				t.Fatal(err)
-			}
+			evidencetest.Must(t, s.try(t))
 			if head := s.head(t); head.VerdictOf(2) != snapshot.Created {
 				t.Errorf("head is %+v", head)
 			}
@@ -350,9 +345,7 @@ func TestOutagesOfManyWorkersParkNoReport(t *testing.T) {
 			t.Fatalf("while the database is unreachable: %v", err)
 		}
 		s.docs.unreachable, s.docs.insertChunks = false, nil
-		if err := s.worker.Refund(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, s.worker.Refund(t.Context()))
 		if head := s.head(t); head.Attempt.Count != 0 || head.Lease.Holder != "" {
 			t.Fatalf("after the refund the head is %+v", head)
 		}
@@ -380,9 +373,7 @@ func TestReportThatKillsItsWorkersIsParked(t *testing.T) {
 		}
 		s.clock.Advance(minute)
 	}
-	if err := s.try(t); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, s.try(t))
 	if total, reason := s.parked(); total != 1 || reason != "killed" {
 		t.Errorf("%d reports are parked, %q", total, reason)
 	}
@@ -428,9 +419,7 @@ func TestObjectThatCannotBeDeletedDoesNotFailOtherReports(t *testing.T) {
 			s.accept(t, bulky())
 		}
 	}
-	if err := worker.Drain(t.Context(), s.env); err != nil {
-		t.Error(err)
-	}
+	evidencetest.Check(t, worker.Drain(t.Context(), s.env))
 	if head := s.head(t); head.Processed != 30 || head.Attempt.Count != 0 {
 		t.Errorf("head is %+v", head)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"attestry/app/recording"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/storage/storagetest"
@@ -69,9 +70,7 @@ func TestOnlyTheLatestSnapshotStaysInMemory(t *testing.T) {
 	commands := map[int64]int{}
 	for _, number := range []int64{2, 1} {
 		made, err := s.store.Snapshots.Get(t.Context(), s.env, number)
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		counting.Reset()
 		if _, err := s.store.Snapshots.Artifacts(t.Context(), &made); err != nil {
 			t.Fatal(err)
@@ -165,9 +164,7 @@ func (s *modelScene) version(t *testing.T, service, version int) {
 		record := d.record(number)
 		record.Org = "org"
 		scope := recording.Scope{Org: "org", OrgName: "org", Flow: flow, Trail: file, By: "ci", ByID: "ci", At: record.CreatedAt}
-		if err := s.store.Recorder.Report(t.Context(), scope, record, nil); err != nil {
-			t.Error(err)
-		}
+		evidencetest.Check(t, s.store.Recorder.Report(t.Context(), scope, record, nil))
 	}
 }
 
@@ -224,9 +221,7 @@ func TestReplacedArtifactWithProvenanceCostsTheSameInAnyReport(t *testing.T) {
 		}
 		replace("with empty caches", worker, maxKnownCommands+maxColdCommands)
 		replace("replaced", worker, maxKnownCommands)
-		if err := s.store.Generations.Bump(t.Context(), "org"); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, s.store.Generations.Bump(t.Context(), "org"))
 		replace("in another generation", worker, maxKnownCommands+maxGenerationCommands*((n+999)/1000))
 		replace("with empty caches in a new process", s.another(t, count), maxKnownCommands+maxColdCommands)
 	}

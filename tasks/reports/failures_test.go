@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/job"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
@@ -29,9 +30,7 @@ func (*brokenQueue) Enqueue(context.Context, job.Ref, int64) error { return errF
 func (s *scene) expired(t *testing.T, environment string, at float64) {
 	t.Helper()
 	_, err := s.store.Allowlist.Put(t.Context(), evidence.Allowance{ID: evidence.NewID(), Org: "org", Environment: environment, Fingerprint: fingerprint("a"), ExpiresAt: at})
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 }
 
 func TestPermissionsLapseDespiteOtherFailures(t *testing.T) {
@@ -70,9 +69,7 @@ func TestEndOfAPermissionEnqueuesAnEvaluationAtOnce(t *testing.T) {
 	queue := &recordingQueue{}
 	sweeper := reports.NewSweeper(s.store, queue, s.clock.Now, quiet())
 	for range 2 {
-		if err := sweeper.Sweep(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, sweeper.Sweep(t.Context()))
 		if !slices.Equal(queue.evaluations, []string{s.env}) || len(queue.tasks) > 0 {
 			t.Errorf("evaluations are enqueued for %v, reports for %v", queue.evaluations, queue.tasks)
 		}
@@ -90,9 +87,7 @@ func TestEndOfAPermissionIsNotUndoneByASlowClock(t *testing.T) {
 		t.Fatalf("while it is permitted: %+v", counts)
 	}
 	ahead := func() time.Time { return s.clock.Now().Add(2 * minute) }
-	if err := reports.NewSweeper(s.store, &recordingQueue{}, ahead, quiet()).Sweep(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, reports.NewSweeper(s.store, &recordingQueue{}, ahead, quiet()).Sweep(t.Context()))
 	s.drain(t)
 	if counts := s.head(t).Counts; counts.False != 1 {
 		t.Errorf("after the sweep: %+v", counts)
@@ -110,9 +105,7 @@ func TestSweepFailsWithEachOfItsCommands(t *testing.T) {
 	open := func() storage.Documents {
 		s = newScene(t, nil)
 		s.expired(t, s.env, 2)
-		if err := s.store.Running.Start(t.Context(), []environments.Running{{Org: "org", Environment: s.env, Fingerprint: fingerprint("a"), Since: 1}}); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, s.store.Running.Start(t.Context(), []environments.Running{{Org: "org", Environment: s.env, Fingerprint: fingerprint("a"), Since: 1}}))
 		s.accept(t, running("a"))
 		s.clock.Advance(minute)
 		return s.docs
@@ -189,9 +182,7 @@ func TestParkedReportIsCountedOnce(t *testing.T) {
 		head.Attempt = snapshot.Attempt{Arrival: 1, Count: 100}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	parked := 0
 	processor := reports.NewProcessor(s.store, silent{}, s.clock.Now, quiet(), func(string) { parked++ })
 	if err := processor.Drain(t.Context(), s.env); !errors.Is(err, errFault) || parked != 0 {

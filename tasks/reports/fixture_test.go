@@ -44,9 +44,7 @@ func openDocuments(t testing.TB, folder string) storage.Documents {
 func openObjects(t testing.TB, folder string) storage.Objects {
 	t.Helper()
 	objects, err := filesystem.Open(filepath.Join(folder, "objects"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	return objects
 }
 
@@ -102,9 +100,7 @@ func (s *scene) create(t testing.TB, id string) {
 	_, err := s.store.Environments.Put(t.Context(), evidence.Environment{
 		ID: id, Org: "org", Name: "env-" + id, Type: evidence.Server,
 	}, evidence.EnvironmentChange{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 }
 
 func (s *scene) accept(t testing.TB, report snapshot.Report) snapshot.Verdict {
@@ -112,42 +108,30 @@ func (s *scene) accept(t testing.TB, report snapshot.Report) snapshot.Verdict {
 	verdict, err := s.intake.Accept(t.Context(), reports.Submission{
 		Org: "org", Environment: s.env, ReportedBy: "reporter", Report: report,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	return verdict
 }
 
 func (s *scene) drain(t testing.TB) {
 	t.Helper()
-	if err := s.processor.Drain(t.Context(), s.env); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, s.processor.Drain(t.Context(), s.env))
 }
 
 func (s *scene) head(t testing.TB) snapshot.Head {
 	t.Helper()
 	head, err := s.store.Heads.Get(t.Context(), s.env)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	return head
 }
 
 func (s *scene) artifacts(t testing.TB, number int64) (snapshot.Snapshot, []snapshot.Artifact, []snapshot.Change) {
 	t.Helper()
 	made, err := s.store.Snapshots.Get(t.Context(), s.env, number)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	artifacts, err := s.store.Snapshots.Artifacts(t.Context(), &made)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	changes, err := s.store.Snapshots.Changes(t.Context(), &made)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	return made, artifacts, changes
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"attestry/app"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/job"
 	"attestry/evidence/snapshot"
 	"attestry/tasks/reports"
@@ -74,9 +75,7 @@ func killedOnce(t *testing.T, write int, after bool) bool {
 	s := newModelScene(t, false, nil)
 	s.apply(t, rollout...)
 	// Only one process at a time can open a folder of Pebble.
-	if err := s.docs.Close(); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, s.docs.Close())
 	killed := runWorker(t, s.folder, s.env, write, after)
 	s.docs = openDocuments(t, s.folder)
 	s.scene = s.another(t, nil)
@@ -106,9 +105,7 @@ func assertSwept(t *testing.T, s *scene) {
 	t.Helper()
 	sweeper := reports.NewSweeper(s.store, noQueue{t}, s.clock.Now, quiet())
 	s.clock.Advance(time.Minute)
-	if err := sweeper.Sweep(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, sweeper.Sweep(t.Context()))
 	left, _, err := s.store.Reports.AcceptedBefore(t.Context(), 1e12, "")
 	if err != nil || len(left) > 0 {
 		t.Errorf("%d reports are left, %v", len(left), err)

@@ -11,6 +11,7 @@ import (
 
 	"attestry/app"
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/goroutine"
 	"attestry/storage"
 	"attestry/storage/filesystem"
@@ -37,9 +38,7 @@ func newLeaseScene(t *testing.T, wrap func(storage.Documents) storage.Documents)
 	folder := t.TempDir()
 	docs := pebbletest.Open(t, filepath.Join(folder, "documents"), app.Schemas())
 	objects, err := filesystem.Open(filepath.Join(folder, "objects"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	log := slog.New(slog.DiscardHandler)
 	plain := app.NewStore(docs, objects, time.Now, log)
 	t.Cleanup(plain.Tenancy.Close)
@@ -73,9 +72,7 @@ func TestRenewalAfterTheReleaseTakesNoLease(t *testing.T) {
 	if err != nil || h == nil {
 		t.Fatal(h, err)
 	}
-	if err := p.commit(t.Context(), h, clearLease); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, p.commit(t.Context(), h, clearLease))
 	if err := p.renewOnce(t.Context(), h); !errors.Is(err, errLeaseLost) {
 		t.Errorf("the renewal returned %v", err)
 	}

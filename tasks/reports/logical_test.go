@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/storage/storagetest"
@@ -34,9 +35,7 @@ func (s *scene) updater() *logical.Updater { return logical.NewUpdater(s.store, 
 
 func (s *scene) update(t testing.TB, id string) {
 	t.Helper()
-	if err := s.updater().Update(t.Context(), id); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, s.updater().Update(t.Context(), id))
 }
 
 // member creates another environment and returns the scene with that one.
@@ -71,15 +70,11 @@ func (s *scene) archive(id string) error {
 func (s *scene) united(t testing.TB, id string) []snapshot.Snapshot {
 	t.Helper()
 	latest, err := s.store.Snapshots.LastNumber(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	var all []snapshot.Snapshot
 	for number := range latest {
 		one, err := s.store.Snapshots.Get(t.Context(), id, number+1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		all = append(all, one)
 	}
 	return all
@@ -98,13 +93,9 @@ func (s *scene) assertUnited(t testing.TB, id string) []snapshot.Snapshot {
 	}
 	s.assertUnitedLog(t, id, all)
 	environment, err := s.store.Environments.Membership(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	heads, err := s.store.Heads.GetMany(t.Context(), append([]string{id}, environment.Active...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	if heads[id].Last != before.Number || heads[id].Timestamp != before.Timestamp || heads[id].Events != before.EventsBefore+before.Events {
 		t.Errorf("the head has %d at %f with %d events, the last is %+v", heads[id].Last, heads[id].Timestamp, heads[id].Events, before)
 	}
@@ -158,9 +149,7 @@ func (s *scene) assertFollows(t testing.TB, before, next *snapshot.Snapshot) {
 		t.Errorf("snapshot %d is of %s and moves %v: from %+v to %+v", next.Number, cause, moved, before.Members, next.Members)
 	}
 	made, err := s.store.Snapshots.Get(t.Context(), next.Cause.Environment, next.Cause.Number)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	if made.Events != next.Events || made.EventsBefore != next.Cause.EventsBefore || next.Timestamp < made.Timestamp {
 		t.Errorf("snapshot %d at %f is of %+v", next.Number, next.Timestamp, made)
 	}
@@ -170,9 +159,7 @@ func (s *scene) assertFollows(t testing.TB, before, next *snapshot.Snapshot) {
 func (s *scene) assertUnitedLog(t testing.TB, id string, all []snapshot.Snapshot) {
 	t.Helper()
 	got, err := s.store.Events.Between(t.Context(), id, 1, storage.MaxMany, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	var want []snapshot.Event
 	for i := range all {
 		if all[i].Cause == nil || all[i].Events == 0 {
@@ -180,9 +167,7 @@ func (s *scene) assertUnitedLog(t testing.TB, id string, all []snapshot.Snapshot
 		}
 		cause := all[i].Cause
 		events, err := s.store.Events.Between(t.Context(), cause.Environment, cause.EventsBefore+1, cause.EventsBefore+all[i].Events, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		for _, event := range events {
 			event.Environment, event.Member, event.Snapshot, event.Timestamp = id, event.Environment, all[i].Number, all[i].Timestamp
 			event.Ordinal = int64(len(want)) + 1
@@ -271,12 +256,8 @@ func TestChangesOfMembershipMakeSnapshots(t *testing.T) {
 	if united := one.united(t, all); len(united) != 8 {
 		t.Errorf("%d snapshots, want one for each step", len(united))
 	}
-	if err := one.include(all, three.env, one.env); err != nil {
-		t.Fatal(err)
-	}
-	if err := one.include(all, one.env, three.env); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, one.include(all, three.env, one.env))
+	evidencetest.Must(t, one.include(all, one.env, three.env))
 	if united := one.assertUnited(t, all); len(united) != 9 {
 		t.Errorf("another order makes a snapshot")
 	}
@@ -286,15 +267,11 @@ func TestChangesOfMembershipMakeSnapshots(t *testing.T) {
 func TestRecreatedMemberIsFollowed(t *testing.T) {
 	one := newScene(t, nil)
 	all := one.unite(t, one.env)
-	if err := one.archive(one.env); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, one.archive(one.env))
 	fresh := *one
 	fresh.env = evidence.NewID()
 	_, err := one.store.Environments.Put(t.Context(), evidence.Environment{ID: fresh.env, Org: "org", Name: "env-" + one.env, Type: evidence.Server}, evidence.EnvironmentChange{})
-	if err := errors.Join(err, one.updater().UpdateIncludingArchived(t.Context(), "org", "env-"+one.env)); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, errors.Join(err, one.updater().UpdateIncludingArchived(t.Context(), "org", "env-"+one.env)))
 	fresh.accept(t, running("a"))
 	fresh.drain(t)
 	if united := one.assertUnited(t, all); len(united) != 1 || united[0].Members[0].Environment != fresh.env {
@@ -381,9 +358,7 @@ func TestLogicalSnapshotsAreConsistentAfterAWorkerWasPaused(t *testing.T) {
 			go func() { done <- worker.processor.Drain(t.Context(), one.env) }()
 			select {
 			case err := <-done:
-				if err != nil {
-					t.Fatal(err)
-				}
+				evidencetest.Must(t, err)
 			case <-reached:
 			}
 			one.clock.Advance(minute)
@@ -393,9 +368,7 @@ func TestLogicalSnapshotsAreConsistentAfterAWorkerWasPaused(t *testing.T) {
 			}
 			close(resume)
 			if paused = pause.happened(); paused {
-				if err := <-done; err != nil {
-					t.Error(err)
-				}
+				evidencetest.Check(t, <-done)
 			}
 			one.accept(t, running("last"))
 			one.drain(t)
@@ -475,24 +448,18 @@ func TestManyWorkersShareALogicalEnvironment(t *testing.T) {
 				worker := reports.NewProcessor(s.store, silent{}, s.clock.Now, quiet(), func(string) {})
 				for r := range count {
 					_, err := s.intake.Accept(t.Context(), reports.Submission{Org: "org", Environment: s.env, Report: running(fmt.Sprint(i, "-", r))})
-					if err := errors.Join(err, worker.Drain(t.Context(), s.env)); err != nil {
-						t.Error(err)
-					}
+					evidencetest.Check(t, errors.Join(err, worker.Drain(t.Context(), s.env)))
 				}
 			})
 		}
 	}
 	for i := range ids {
 		group.Go(func() {
-			if err := one.include(moving, ids[i:]...); err != nil {
-				t.Error(err)
-			}
+			evidencetest.Check(t, one.include(moving, ids[i:]...))
 		})
 	}
 	group.Go(func() {
-		if err := one.archive(ids[5]); err != nil {
-			t.Error(err)
-		}
+		evidencetest.Check(t, one.archive(ids[5]))
 	})
 	group.Wait()
 	for _, s := range scenes {
@@ -590,12 +557,8 @@ func TestDamagedLogicalEnvironmentDoesNotBlockOthers(t *testing.T) {
 func (s *scene) read(t testing.TB, id string) {
 	t.Helper()
 	environment, err := s.store.Environments.Membership(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.updater().CatchUp(t.Context(), &environment); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
+	evidencetest.Must(t, s.updater().CatchUp(t.Context(), &environment))
 }
 
 // assertFinished checks that the head and the log of a logical environment are those of its last snapshot, which must
@@ -691,9 +654,7 @@ func TestReaderIsServedWhenASnapshotOfAMemberIsLost(t *testing.T) {
 	one.accept(t, running("b"))
 	worker.drain(t)
 	environment, err := one.store.Environments.Membership(t.Context(), all)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	lost := one.env + "/2"
 	one.spoiling(t, "snapshots", lost).read(t, all)
 	one.assertFinished(t, all, 1)
@@ -702,9 +663,7 @@ func TestReaderIsServedWhenASnapshotOfAMemberIsLost(t *testing.T) {
 	if err := outage.updater().CatchUp(t.Context(), &environment); !errors.Is(err, storage.ErrOutage) {
 		t.Errorf("during an outage: %v", err)
 	}
-	if err := storagetest.Delete(t.Context(), one.docs, schemaNamed(t, "snapshots"), lost); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, storagetest.Delete(t.Context(), one.docs, schemaNamed(t, "snapshots"), lost))
 	one.read(t, all)
 	one.assertFinished(t, all, 1)
 }

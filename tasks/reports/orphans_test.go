@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/storage/environments"
@@ -26,9 +27,7 @@ func (s *scene) collector(t testing.TB) *orphans.Collector {
 func (s *scene) collect(t testing.TB, collector *orphans.Collector) {
 	t.Helper()
 	for range 8 {
-		if err := collector.Collect(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, collector.Collect(t.Context()))
 		s.clock.Advance(orphans.Interval)
 	}
 }
@@ -73,9 +72,7 @@ func TestObjectOfAReportThatCouldNotBeInsertedIsCollected(t *testing.T) {
 	}
 	collector := s.collector(t)
 	for range 5 {
-		if err := collector.Collect(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, collector.Collect(t.Context()))
 		s.clock.Advance(orphans.Interval)
 	}
 	s.wantObjects(t, 1) // kept, as its record may still be inserted
@@ -89,13 +86,9 @@ func TestObjectOfAReportWhoseWorkerWasKilledIsCollected(t *testing.T) {
 	s := newScene(t, nil)
 	s.accept(t, bulky())
 	record, err := s.store.Reports.Get(t.Context(), s.env, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	record.Object = "" // so Remove deletes the record only
-	if err := s.store.Reports.Remove(t.Context(), record); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, s.store.Reports.Remove(t.Context(), record))
 	s.wantObjects(t, 1)
 	s.collect(t, s.collector(t))
 	s.wantNoObjects(t)
@@ -106,9 +99,7 @@ func TestObjectsOfWaitingAndParkedReportsAreNotCollected(t *testing.T) {
 	s.parkNext(t, bulky())
 	s.accept(t, bulky())
 	evidence, err := s.store.Objects.Put(t.Context(), "zoo", strings.NewReader("evidence"), -1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	s.collect(t, s.collector(t))
 	for _, arrival := range []int64{1, 2} {
 		record, err := s.store.Reports.Get(t.Context(), s.env, arrival)
@@ -132,9 +123,7 @@ func TestLargeReportsLeaveNoFolders(t *testing.T) {
 		s.accept(t, report)
 	}
 	s.wantObjects(t, 3)
-	if err := s.processor.Drain(t.Context(), s.env); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, s.processor.Drain(t.Context(), s.env))
 	s.wantNoObjects(t)
 	folders, err := filepath.Glob(filepath.Join(s.folder, "objects", environments.ReportObjects+"*"))
 	if err != nil || len(folders) != 1 {
@@ -161,12 +150,8 @@ func TestObjectOfAProcessedReportIsDeletedThoughALaterReportFails(t *testing.T) 
 	s.accept(t, bulky())
 	s.accept(t, bulky("b"))
 	second, err := s.store.Reports.Get(t.Context(), s.env, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.store.Objects.Delete(t.Context(), second.Object); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
+	evidencetest.Must(t, s.store.Objects.Delete(t.Context(), second.Object))
 	s.clock.Advance(time.Second)
 	if err := s.processor.Drain(t.Context(), s.env); !errors.Is(err, storage.ErrDamaged) {
 		t.Fatalf("the second report: %v", err)

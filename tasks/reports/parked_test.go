@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/snapshot"
 	"attestry/storage/environments"
 	"attestry/tasks/reports"
@@ -23,20 +24,14 @@ func (s *scene) park(t testing.TB) environments.WaitingReport {
 	t.Helper()
 	arrival := s.head(t).Processed + 1
 	record, err := s.store.Reports.Get(t.Context(), s.env, arrival)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	record.Failure, record.Attempts, record.ParkedAt = "of a test", 5, evidence.Seconds(s.clock.Now())
-	if err := s.store.Reports.Put(t.Context(), record); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, s.store.Reports.Put(t.Context(), record))
 	_, err = s.store.Heads.Update(t.Context(), s.env, func(head *snapshot.Head) error {
 		head.MarkProcessed(arrival, snapshot.Outcome{Report: record.ID, Failed: true})
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	return record
 }
 
@@ -46,9 +41,7 @@ func (s *scene) parked(t testing.TB) []int64 {
 	var arrivals []int64
 	for after := ""; ; {
 		page, next, err := s.store.Reports.Parked(t.Context(), after)
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		for i := range page {
 			if page[i].Environment == s.env {
 				arrivals = append(arrivals, page[i].Arrival)
@@ -154,13 +147,9 @@ func TestReportThatIsNotProcessedCannotBeRetriedOrDiscarded(t *testing.T) {
 	s := newScene(t, nil)
 	s.accept(t, running("a"))
 	record, err := s.store.Reports.Get(t.Context(), s.env, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	record.Failure = "of a test"
-	if err := s.store.Reports.Put(t.Context(), record); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, s.store.Reports.Put(t.Context(), record))
 	parked := reports.NewParked(s.store, s.clock.Now)
 	if _, err := parked.Retry(t.Context(), &record); !errors.Is(err, reports.ErrStillParking) {
 		t.Errorf("retried: %v", err)

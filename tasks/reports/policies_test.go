@@ -7,6 +7,7 @@ import (
 
 	"attestry/app/recording"
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/storage/governance"
@@ -20,20 +21,14 @@ func (s *scene) attach(t testing.TB, name, content string) {
 	if _, err := s.store.Policies.Put(t.Context(), change); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.store.Environments.Modify(t.Context(), s.env, 1, func(e *evidence.Environment) (bool, error) { return e.AttachPolicies([]string{name}) }); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, s.store.Environments.Modify(t.Context(), s.env, 1, func(e *evidence.Environment) (bool, error) { return e.AttachPolicies([]string{name}) }))
 	s.reevaluate(t)
 }
 
 func (s *scene) reevaluate(t testing.TB) {
 	t.Helper()
-	if err := s.store.Generations.Bump(t.Context(), "org"); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.intake.Reevaluate(t.Context(), "org", s.env, evidence.Server, "me"); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, s.store.Generations.Bump(t.Context(), "org"))
+	evidencetest.Must(t, s.intake.Reevaluate(t.Context(), "org", s.env, evidence.Server, "me"))
 }
 
 const (
@@ -82,9 +77,7 @@ func TestArtifactsLackSomethingOnlyInTrailsWhereTheyAreNotCompliant(t *testing.T
 	s := knownFleet(t, 1)
 	scope := recording.Scope{Org: "org", OrgName: "org", Flow: "scan", Trail: "service-0-1", By: "ci", ByID: "ci", At: 1e9}
 	passed := evidence.Attestation{ID: evidence.NewID(), Org: "org", Trail: scope.Trail, Name: "x", Type: evidence.TypeGeneric, Compliant: true, Fingerprint: fingerprint("service-0-1"), CreatedAt: 1e9}
-	if err := s.store.Recorder.Attest(t.Context(), scope, passed, nil); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, s.store.Recorder.Attest(t.Context(), scope, passed, nil))
 	s.attach(t, "provenance", needProvenance)
 	s.drain(t)
 	_, artifacts, _ := s.artifacts(t, s.head(t).Last)

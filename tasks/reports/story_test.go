@@ -9,6 +9,7 @@ import (
 
 	"attestry/app/recording"
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
 )
@@ -113,15 +114,11 @@ func newModelScene(t testing.TB, bumps bool, wrap func(storage.Documents) storag
 	s := &modelScene{scene: newScene(t, wrap), flows: map[string]string{}, bumps: bumps, answered: map[int]bool{}}
 	for name, content := range flowTemplates {
 		id, err := s.store.Templates.Put(t.Context(), "org", []byte(content))
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		_, flow, err := s.store.Flows.Put(t.Context(), evidence.Flow{
 			ID: evidence.NewID(), Org: "org", Name: name, Visibility: evidence.PrivateFlow, Template: id, CreatedAt: 1, LastModifiedAt: 1,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		s.flows[name] = flow.ID
 	}
 	return s

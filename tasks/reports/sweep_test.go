@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/job"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
@@ -60,9 +61,7 @@ func TestReportThatTheSweepDeletesAsProcessedKeepsItsContent(t *testing.T) {
 	swept := false
 	docs.meantime = func() {
 		s.clock.Advance(minute)
-		if err := reports.NewSweeper(s.store, noQueue{t}, s.clock.Now, quiet()).Sweep(t.Context()); err != nil {
-			t.Error(err)
-		}
+		evidencetest.Check(t, reports.NewSweeper(s.store, noQueue{t}, s.clock.Now, quiet()).Sweep(t.Context()))
 		_, err := s.store.Reports.Get(t.Context(), s.env, 2)
 		swept = err != nil
 	}
@@ -122,17 +121,13 @@ func TestSweepEnqueuesReportsAndEvaluationsSeparately(t *testing.T) {
 	s.accept(t, running("a"))
 	s.drain(t)
 	for _, name := range []string{"b", "c"} {
-		if err := s.intake.Reevaluate(t.Context(), "org", s.env, evidence.Server, "me"); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, s.intake.Reevaluate(t.Context(), "org", s.env, evidence.Server, "me"))
 		s.accept(t, running(name))
 	}
 	queue := &recordingQueue{}
 	sweeper := reports.NewSweeper(s.store, queue, s.clock.Now, quiet())
 	s.clock.Advance(minute)
-	if err := sweeper.Sweep(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, sweeper.Sweep(t.Context()))
 	if got, want := fmt.Sprint(queue.tasks, queue.evaluations), fmt.Sprint([]string{s.env}, []string{s.env}); got != want {
 		t.Errorf("enqueued %s, want %s", got, want)
 	}
@@ -142,16 +137,12 @@ func TestSweepEnqueuesReportsAndEvaluationsSeparately(t *testing.T) {
 func TestSweepAddsNothingToAFullQueue(t *testing.T) {
 	s := newScene(t, nil)
 	s.accept(t, running("a"))
-	if err := s.intake.Reevaluate(t.Context(), "org", s.env, evidence.Server, "me"); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, s.intake.Reevaluate(t.Context(), "org", s.env, evidence.Server, "me"))
 	queue := &recordingQueue{waiting: relay.MaxWaiting}
 	sweeper := reports.NewSweeper(s.store, queue, s.clock.Now, quiet())
 	for _, want := range []int{0, 1} {
 		s.clock.Advance(minute)
-		if err := sweeper.Sweep(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, sweeper.Sweep(t.Context()))
 		if len(queue.tasks) != want || len(queue.evaluations) != want {
 			t.Errorf("%d tasks wait, and %d and %d more were added, want %d", queue.waiting, len(queue.tasks), len(queue.evaluations), want)
 		}
@@ -171,9 +162,7 @@ func TestSweepReadsNoContentOfReports(t *testing.T) {
 	}
 	s.clock.Advance(minute)
 	queue := &recordingQueue{}
-	if err := reports.NewSweeper(s.store, queue, s.clock.Now, quiet()).Sweep(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, reports.NewSweeper(s.store, queue, s.clock.Now, quiet()).Sweep(t.Context()))
 	if docs.bytes > 0 {
 		t.Errorf("%d bytes of reports were read", docs.bytes)
 	}
@@ -192,9 +181,7 @@ func TestSweepKeepsAReportThatIsBeingParked(t *testing.T) {
 		s.clock.Advance(minute)
 		between := &interruption{at: command, happen: func() { s.park(t) }}
 		process.around = between.around
-		if err := reports.NewSweeper(process.store, &recordingQueue{}, s.clock.Now, quiet()).Sweep(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, reports.NewSweeper(process.store, &recordingQueue{}, s.clock.Now, quiet()).Sweep(t.Context()))
 		if happened = between.happened(); !happened {
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 
 	"attestry/app"
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/storage/environments"
@@ -36,9 +37,7 @@ func (s *modelScene) storedModel(t testing.TB) model {
 	}
 	w := &modelReader{modelScene: s, model: model{}, names: strings.NewReplacer(pairs...)}
 	latest, err := s.store.Snapshots.LastNumber(t.Context(), s.env)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	for number := range latest {
 		w.readSnapshot(t, number+1)
 	}
@@ -62,17 +61,13 @@ func readAll[T any](t testing.TB, w *modelReader, collection string, read func(T
 		}
 		for after := ""; ; {
 			records, err := w.store.Documents.List(t.Context(), schema, after, storage.MaxMany, storage.MaxBody)
-			if err != nil {
-				t.Fatal(err)
-			}
+			evidencetest.Must(t, err)
 			if len(records) == 0 {
 				return
 			}
 			for _, record := range records {
 				var value T
-				if err := json.Unmarshal(record.Body, &value); err != nil {
-					t.Fatal(err)
-				}
+				evidencetest.Must(t, json.Unmarshal(record.Body, &value))
 				read(value)
 				after = record.ID
 			}
@@ -87,9 +82,7 @@ func (w *modelReader) readFirstSeen(t testing.TB) {
 		files = append(files, fingerprint(fmt.Sprint("f", i)))
 	}
 	first, err := w.store.FirstSeen.First(t.Context(), w.env, files)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	for fingerprint, at := range first {
 		w.model["sighting "+w.file(fingerprint)] = fmt.Sprint(at)
 	}

@@ -3,15 +3,15 @@ package reports_test
 import (
 	"testing"
 	"time"
+
+	"attestry/evidence/evidencetest"
 )
 
 // unchanged reports whether a report with a digest changes nothing.
 func (s *scene) unchanged(t *testing.T, digest string) bool {
 	t.Helper()
 	same, err := s.intake.Unchanged(t.Context(), s.env, digest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	return same
 }
 
@@ -37,9 +37,7 @@ func TestOnlyTheDigestOfTheLastReportIsUnchanged(t *testing.T) {
 	if s.unchanged(t, first.Digest()) || !s.unchanged(t, second.Digest()) {
 		t.Error("only the second report must be unchanged")
 	}
-	if err := s.store.Generations.Bump(t.Context(), "org"); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, s.store.Generations.Bump(t.Context(), "org"))
 	if s.unchanged(t, second.Digest()) {
 		t.Error("a report is unchanged although facts have changed")
 	}

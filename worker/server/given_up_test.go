@@ -10,6 +10,7 @@ import (
 
 	"attestry/app"
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/snapshot"
 	"attestry/process"
 	"attestry/storage/environments"
@@ -27,9 +28,7 @@ func TestParkedReportsAreCountedByReason(t *testing.T) {
 	folder := t.TempDir()
 	docs := pebbletest.Open(t, filepath.Join(folder, "documents"), app.Schemas())
 	objects, err := filesystem.Open(filepath.Join(folder, "objects"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	log := slog.New(slog.DiscardHandler)
 	store := app.NewStore(docs, objects, at(noted), log)
 	t.Cleanup(store.Tenancy.Close)
@@ -40,9 +39,7 @@ func TestParkedReportsAreCountedByReason(t *testing.T) {
 	damaged := environments.WaitingReport{
 		ReportRecord: snapshot.ReportRecord{Org: "org", Environment: environment.ID, Arrival: 1, AcceptedAt: 1, Digest: "x"}, Content: []byte("no zstd"),
 	}
-	if err := store.Reports.Insert(t.Context(), damaged); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, store.Reports.Insert(t.Context(), damaged))
 	registry := prometheus.NewRegistry()
 	countParked := newParkedCounter(&process.Process{Metrics: registry})
 	processor := reports.NewProcessor(store, noPublisher{}, at(noted), log, countParked)
@@ -60,9 +57,7 @@ func TestParkedReportsAreCountedByReason(t *testing.T) {
 func givenUpBy(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	counts := map[string]float64{}
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"attestry/app"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/identity"
 	"attestry/process"
 	"attestry/storage/filesystem"
@@ -28,9 +29,7 @@ func TestIdleOrganizationsCostNoWrites(t *testing.T) {
 	folder := t.TempDir()
 	counting := storagetest.NewCountingDocuments(pebbletest.Open(t, filepath.Join(folder, "documents"), app.Schemas()))
 	objects, err := filesystem.Open(filepath.Join(folder, "objects"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	now := noted
 	clock := func() time.Time { return at(now)() }
 	store := app.NewStore(counting, objects, clock, slog.New(slog.DiscardHandler))
@@ -49,12 +48,8 @@ func TestIdleOrganizationsCostNoWrites(t *testing.T) {
 	for round := range 3 {
 		now += 1_000
 		counting.Reset()
-		if err := r.reconcile(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := sweeper.Sweep(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, r.reconcile(t.Context()))
+		evidencetest.Must(t, sweeper.Sweep(t.Context()))
 		costs := counting.Snapshot()
 		if costs.Writes > 2 {
 			t.Errorf("round %d: %d writes of %d organizations: %+v", round, costs.Writes, organizations, costs)

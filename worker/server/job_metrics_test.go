@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"attestry/app"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/job"
 	"attestry/evidence/notification"
 	"attestry/process"
@@ -36,15 +37,11 @@ func TestJobsAreCountedWithAConstantNumberOfCommands(t *testing.T) {
 		case 7:
 			d.Park(2, "refused")
 		}
-		if err := store.Deliveries.Add(t.Context(), []notification.Delivery{d}); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, store.Deliveries.Add(t.Context(), []notification.Delivery{d}))
 	}
 	counting.Reset()
 	families, err := p.Metrics.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	costs := counting.Snapshot()
 	if commands := costs.Commands(); commands > 4*4 {
 		t.Errorf("a scrape costs %d commands", commands)

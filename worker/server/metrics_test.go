@@ -12,6 +12,7 @@ import (
 
 	"attestry/app"
 	"attestry/config"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/job"
 	"attestry/links"
 	"attestry/process"
@@ -24,9 +25,7 @@ func newCountedWorker(t *testing.T) (*process.Process, *miniredis.Miniredis) {
 	t.Helper()
 	server := miniredis.RunT(t)
 	client, err := tasks.NewRedis("redis://"+server.Addr(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	t.Cleanup(func() { client.Close() })
 	p := &process.Process{
 		Redis: client, Tasks: tasks.NewEnqueuer(client), Metrics: prometheus.NewRegistry(),
@@ -40,9 +39,7 @@ func newCountedWorker(t *testing.T) (*process.Process, *miniredis.Miniredis) {
 func queueStates(t *testing.T, p *process.Process) (counts map[string]float64, latencies int) {
 	t.Helper()
 	families, err := p.Metrics.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	counts = map[string]float64{}
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
@@ -88,9 +85,7 @@ func TestScrapeWaitsForRedisNoLongerThanForTheDatabase(t *testing.T) {
 func mostTasks(t *testing.T, p *process.Process) map[string]float64 {
 	t.Helper()
 	families, err := p.Metrics.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	most := map[string]float64{}
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
@@ -108,9 +103,7 @@ func TestQueuesHaveMetricsAfterRedisWasEmptied(t *testing.T) {
 	for arrival, want := range []float64{0, 1, 0, 1} {
 		switch arrival {
 		case 1, 3:
-			if err := p.Tasks.Enqueue(t.Context(), job.EnvironmentRef(&job.Report, "one", int64(arrival)), 0); err != nil {
-				t.Fatal(err)
-			}
+			evidencetest.Must(t, p.Tasks.Enqueue(t.Context(), job.EnvironmentRef(&job.Report, "one", int64(arrival)), 0))
 		case 2:
 			server.FlushAll()
 		}
@@ -136,9 +129,7 @@ func TestTasksInThisProcessAreCounted(t *testing.T) {
 	defer stop(time.Minute)
 	defer close(end)
 	for arrival := range int64(2) {
-		if err := p.Tasks.Enqueue(t.Context(), job.EnvironmentRef(&job.Report, "one", arrival), 0); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, p.Tasks.Enqueue(t.Context(), job.EnvironmentRef(&job.Report, "one", arrival), 0))
 	}
 	<-began
 	counts, _ := queueStates(t, p)
@@ -156,9 +147,7 @@ func TestCountersOfAlertsExistFromTheStart(t *testing.T) {
 	newReconciler(p)
 	newNotifier(p, links.Links{})
 	families, err := p.Metrics.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	series := map[string]int{}
 	for _, family := range families {
 		series[family.GetName()] = len(family.GetMetric())

@@ -14,6 +14,7 @@ import (
 	"attestry/app"
 	"attestry/app/recording"
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/identity"
 	"attestry/evidence/template"
 	"attestry/process"
@@ -62,18 +63,14 @@ func newFixture(t *testing.T) *fixture {
 	folder := t.TempDir()
 	engine := pebbletest.Open(t, filepath.Join(folder, "documents"), app.Schemas())
 	objects, err := filesystem.Open(filepath.Join(folder, "objects"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	docs := &killable{Documents: engine}
 	y := &fixture{docs: docs, store: app.NewStore(docs, objects, at(noted), slog.New(slog.DiscardHandler)), flows: map[string]string{}}
 	t.Cleanup(y.store.Tenancy.Close)
 	_, err = y.store.Tenancy.ApplyBootstrap(t.Context(), identity.Bootstrap{
 		Organizations: []identity.DeclaredOrganization{{Name: "acme"}, {Name: "other"}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	err = y.store.Tenancy.EachOrganization(t.Context(), func(org *evidence.Organization) error {
 		y.orgs = append(y.orgs, org.ID)
 		return nil
@@ -109,9 +106,7 @@ func (y *fixture) attestAt(t *testing.T, org, flow, trail string, now float64, w
 		t.Fatalf("got %v, want %v", err, want)
 	}
 	ref, err := y.store.Flows.Resolve(t.Context(), org, flow)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	return ref.ID
 }
 
@@ -125,9 +120,7 @@ func (y *fixture) reconciler(t *testing.T, now evidence.Clock) (*reconciler, *pr
 func counted(t *testing.T, registry *prometheus.Registry, kind string) float64 {
 	t.Helper()
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
 			if metric.GetLabel()[0].GetValue() == kind {
@@ -143,13 +136,9 @@ func (y *fixture) finished(t *testing.T) bool {
 	t.Helper()
 	return !slices.ContainsFunc(y.orgs, func(org string) bool {
 		trail, err := y.store.Trails.Get(t.Context(), y.flows[org], "trail")
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		fresh, err := y.store.Trails.Get(t.Context(), y.flows[org], "fresh")
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		return len(trail.Entries) != 2 || fresh.Uncounted || len(fresh.Pending) > 0
 	})
 }
@@ -161,9 +150,7 @@ func at(seconds float64) evidence.Clock {
 func TestReconcilerFinishesInterruptedRecords(t *testing.T) {
 	y := newFixture(t)
 	r, registry := y.reconciler(t, at(noted+90))
-	if err := r.reconcile(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, r.reconcile(t.Context()))
 	if !y.finished(t) {
 		t.Error("not all facts were applied")
 	}
@@ -185,9 +172,7 @@ func TestReconcilerFinishesInterruptedRecords(t *testing.T) {
 func TestReconcilerSkipsFactsThatMayBeUnderWay(t *testing.T) {
 	y := newFixture(t)
 	r, _ := y.reconciler(t, at(noted+50))
-	if err := r.reconcile(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, r.reconcile(t.Context()))
 	if y.finished(t) {
 		t.Error("facts that are 50 seconds old were applied")
 	}
@@ -199,9 +184,7 @@ func TestReconcilerFindsFactsOfASlowClock(t *testing.T) {
 	y := newFixture(t)
 	r, registry := y.reconciler(t, at(noted+90))
 	for range 6 {
-		if err := r.reconcile(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, r.reconcile(t.Context()))
 	}
 	before := counted(t, registry, "facts")
 	y.store = app.NewStore(y.docs, nil, at(noted-3600), slog.New(slog.DiscardHandler))
@@ -210,9 +193,7 @@ func TestReconcilerFindsFactsOfASlowClock(t *testing.T) {
 	y.docs.killed = true
 	y.attestAt(t, y.orgs[0], "young", "young", noted-3599, errKilled)
 	y.docs.killed = false
-	if err := r.reconcile(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, r.reconcile(t.Context()))
 	trail, err := y.store.Trails.Get(t.Context(), flow, "young")
 	if err != nil || len(trail.Entries) != 2 || counted(t, registry, "facts") != before+1 {
 		t.Errorf("trail %+v: %v", trail, err)
@@ -226,9 +207,7 @@ func TestReconcilerFindsFactsThatAreStoredLate(t *testing.T) {
 	r, registry := y.reconciler(t, at(noted+90))
 	pass := func() {
 		t.Helper()
-		if err := r.reconcile(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, r.reconcile(t.Context()))
 	}
 	for range 6 {
 		pass()

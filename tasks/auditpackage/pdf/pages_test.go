@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"attestry/evidence/evidencetest"
 )
 
 // recordedPages has the checksums of the pages and the properties of the reports of the fixtures.
@@ -39,9 +41,7 @@ var property = regexp.MustCompile(`(?m)^(<<)?/(Title|Author|Keywords|Creator|Cre
 func TestPagesLookAsRecorded(t *testing.T) {
 	var now strings.Builder
 	record := func(name string, file []byte, err error) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		for i, page := range pagesOf(file) {
 			fmt.Fprintf(&now, "%.12x page %d of %s\n", sha256.Sum256(page), i+1, name)
 		}
@@ -56,14 +56,10 @@ func TestPagesLookAsRecorded(t *testing.T) {
 		record(name, file, err)
 	}
 	if os.Getenv("ATTESTRY_TEST_UPDATE") != "" {
-		if err := os.WriteFile(recordedPages, []byte(now.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, os.WriteFile(recordedPages, []byte(now.String()), 0o600))
 	}
 	before, err := os.ReadFile(recordedPages)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	recorded := strings.Split(string(before), "\n")
 	for line := range strings.Lines(now.String()) {
 		if !slices.Contains(recorded, strings.TrimSuffix(line, "\n")) {

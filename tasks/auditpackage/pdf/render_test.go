@@ -13,6 +13,7 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/audit"
 	"attestry/evidence/control"
+	"attestry/evidence/evidencetest"
 )
 
 // layOut lays out a document without writing it.
@@ -47,18 +48,14 @@ func TestReportsAreRendered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // renderings share the fonts
 			file, err := Render(document())
-			if err != nil {
-				t.Fatal(err)
-			}
+			evidencetest.Must(t, err)
 			if !bytes.HasPrefix(file, []byte("%PDF-")) || !bytes.Contains(file, []byte("%%EOF")) {
 				t.Errorf("%d bytes are no PDF", len(file))
 			}
 			if folder == "" {
 				return
 			}
-			if err := os.WriteFile(filepath.Join(folder, strings.ReplaceAll(name, " ", "-")+".pdf"), file, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			evidencetest.Must(t, os.WriteFile(filepath.Join(folder, strings.ReplaceAll(name, " ", "-")+".pdf"), file, 0o600))
 		})
 	}
 }
@@ -70,9 +67,7 @@ func TestRenderingIsDeterministic(t *testing.T) {
 	for round := range 2 {
 		for _, name := range names {
 			file, err := Render(documents[name]())
-			if err != nil {
-				t.Fatal(err)
-			}
+			evidencetest.Must(t, err)
 			if round == 0 {
 				before[name] = file
 			} else if !bytes.Equal(file, before[name]) {
