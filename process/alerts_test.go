@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"go.yaml.in/yaml/v4"
 
+	"attestry/evidence/evidencetest"
 	"attestry/scripts/readmetest"
 )
 
@@ -67,9 +68,7 @@ type panel struct {
 func panelsOf(t *testing.T) []panel {
 	t.Helper()
 	var file struct{ Panels []panel }
-	if err := json.Unmarshal([]byte(readmetest.Read(t, dashboard)), &file); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, json.Unmarshal([]byte(readmetest.Read(t, dashboard)), &file))
 	return file.Panels
 }
 
@@ -91,9 +90,7 @@ func knownMetrics(t *testing.T) []string {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	for _, family := range families {
 		known = append(known, family.GetName())
 	}
@@ -207,13 +204,9 @@ func TestPrometheusAcceptsRulesAndDashboard(t *testing.T) {
 		rules = append(rules, recorded{Record: "panel", Expr: expression})
 	}
 	content, err := yaml.Marshal(map[string]any{"groups": []any{map[string]any{"name": "dashboard", "rules": rules}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	shown := filepath.Join(t.TempDir(), "dashboard.yaml")
-	if err := os.WriteFile(shown, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, os.WriteFile(shown, content, 0o600))
 	for _, arguments := range [][]string{
 		{"check", "config", "../deploy/prometheus/prometheus.yaml"},
 		{"check", "rules", alertRules},

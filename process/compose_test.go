@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"attestry/config"
+	"attestry/evidence/evidencetest"
 )
 
 // substituted matches a variable that compose substitutes: its name and its default.
@@ -58,9 +59,7 @@ func (s *composeService) words() string {
 func readCompose(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../compose.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	return string(text)
 }
 
@@ -80,9 +79,7 @@ func composed(t *testing.T) map[string]*composeService {
 	var compose struct {
 		Services map[string]*composeService `yaml:"services"`
 	}
-	if err := yaml.Unmarshal([]byte(filled), &compose); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, yaml.Unmarshal([]byte(filled), &compose))
 	return compose.Services
 }
 
@@ -204,9 +201,7 @@ func TestImagesArePinned(t *testing.T) {
 		}
 	}
 	dockerfile, err := os.ReadFile("../Dockerfile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	bases := regexp.MustCompile(`(?m)^FROM (?:--platform=\S+ )?(\S+)`).FindAllStringSubmatch(string(dockerfile), -1)
 	for _, base := range bases {
 		if base[1] != "scratch" && !pinned.MatchString(base[1]) {
@@ -251,9 +246,7 @@ func TestComposeMemoryIsEnough(t *testing.T) {
 		return bytes
 	}
 	children, err := strconv.Atoi(services["api"].CPUs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	budget := limit("api") / 4
 	if given := services["api"].Environment["ATTESTRY_MEMORY_BUDGET"]; given != nil {
 		t.Errorf("the budget %s does not follow API_MEMORY", *given)

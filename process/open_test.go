@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"attestry/config"
+	"attestry/evidence/evidencetest"
 	"attestry/process/buildinfo"
 	"attestry/storage"
 )
@@ -41,23 +42,17 @@ func TestFailedOpenReleasesFilesAndConnections(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()
 			if row.blocked != "" {
-				if err := os.WriteFile(filepath.Join(folder, row.blocked), nil, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				evidencetest.Must(t, os.WriteFile(filepath.Join(folder, row.blocked), nil, 0o600))
 			}
 			server, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			evidencetest.Must(t, err)
 			defer server.Close()
 			settings, err := config.LoadFrom(config.Sources{Environ: []string{
 				"ATTESTRY_DATABASE_URL=pebble://" + folder + "/documents",
 				"ATTESTRY_OBJECTS_URL=file://" + folder + "/objects",
 				"ATTESTRY_REDIS_URL=redis://" + server.Addr().String() + "?min_idle_conns=1",
 			}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			evidencetest.Must(t, err)
 			_, err = OpenWith(t.Context(), settings, NewLog(io.Discard, 0), time.Now, row.wrap)
 			if err == nil || !strings.Contains(err.Error(), row.want) {
 				t.Errorf("opening: %v", err)
@@ -74,9 +69,7 @@ func TestProcessRefusesDatabasesOfNewerVersions(t *testing.T) {
 		"ATTESTRY_DATABASE_URL=pebble://" + folder + "/documents", "ATTESTRY_OBJECTS_URL=file://" + folder + "/objects",
 		"ATTESTRY_REDIS_URL=redis://127.0.0.1:1",
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	open := func() (*Process, error) { return Open(t.Context(), settings, NewLog(io.Discard, 0)) }
 	// store opens the database, then marks it as last opened by another version.
 	store := func(of documentForm) (before documentForm) {
@@ -86,9 +79,7 @@ func TestProcessRefusesDatabasesOfNewerVersions(t *testing.T) {
 			before, err = forms(p.Store.Documents).Get(t.Context(), formID)
 			err = errors.Join(err, forms(p.Store.Documents).Put(t.Context(), of), p.Close())
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		return before
 	}
 	const form010 = 1 // version 0.1.0 starts on databases of this form, but ignores that permissions end
@@ -112,20 +103,14 @@ func TestProcessRefusesDatabasesOfNewerVersions(t *testing.T) {
 // requireNoConnection waits until a connection to a server is closed, if there is one.
 func requireNoConnection(t *testing.T, server net.Listener) {
 	t.Helper()
-	if err := server.(*net.TCPListener).SetDeadline(time.Now().Add(time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, server.(*net.TCPListener).SetDeadline(time.Now().Add(time.Second)))
 	connection, err := server.Accept()
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return // it was never made
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	defer connection.Close()
-	if err := connection.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, connection.SetReadDeadline(time.Now().Add(5*time.Second)))
 	if _, err := io.Copy(io.Discard, connection); err != nil {
 		t.Errorf("the connection to Redis stays open: %v", err)
 	}
@@ -138,9 +123,7 @@ func requireNoOpenFile(t *testing.T, folder string) {
 	if errors.Is(err, os.ErrNotExist) {
 		t.Skip("the open files of a process cannot be listed")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	for _, file := range files {
 		if name, err := os.Readlink("/proc/self/fd/" + file.Name()); err == nil && strings.HasPrefix(name, folder) {
 			t.Errorf("%s stays open", name)

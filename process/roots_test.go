@@ -21,6 +21,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"attestry/config"
+	"attestry/evidence/evidencetest"
 	"attestry/tasks"
 )
 
@@ -35,13 +36,9 @@ func ownAuthority(t *testing.T) (server *httptest.Server, with, without *x509.Ce
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	file := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600))
 	with, err := (&config.Process{CAFile: file}).Roots()
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	without, err = (&config.Process{}).Roots()
 	if err != nil || without != nil {
 		t.Fatalf("without a file there are authorities: %v", err)
@@ -53,9 +50,7 @@ func TestServersOfAPrivateAuthorityAreTrustedOnlyWithTheSetting(t *testing.T) {
 	server, with, without := ownAuthority(t)
 	encryption := &tls.Config{Certificates: server.TLS.Certificates}
 	redis := miniredis.NewMiniRedis()
-	if err := redis.StartTLS(encryption); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, redis.StartTLS(encryption))
 	t.Cleanup(redis.Close)
 	for name, call := range map[string]func(context.Context, *x509.CertPool) error{
 		"object store": func(ctx context.Context, roots *x509.CertPool) error {
@@ -101,9 +96,7 @@ func TestServersOfAPrivateAuthorityAreTrustedOnlyWithTheSetting(t *testing.T) {
 func TestMongoDBOfAPrivateAuthorityIsTrustedOnlyWithTheSetting(t *testing.T) {
 	server, with, without := ownAuthority(t)
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: server.TLS.Certificates})
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	defer listener.Close()
 	sent := make(chan struct{}, 100)
 	go func() {
@@ -122,9 +115,7 @@ func TestMongoDBOfAPrivateAuthorityIsTrustedOnlyWithTheSetting(t *testing.T) {
 	}()
 	database := func(options string) config.Database {
 		var d config.Database
-		if err := d.UnmarshalText([]byte("mongodb://" + listener.Addr().String() + "/attestry?tls=true&serverSelectionTimeoutMS=1000" + options)); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, d.UnmarshalText([]byte("mongodb://"+listener.Addr().String()+"/attestry?tls=true&serverSelectionTimeoutMS=1000"+options)))
 		return d
 	}
 	if _, err := OpenDocuments(t.Context(), database(""), without); err == nil || len(sent) > 0 {

@@ -18,6 +18,7 @@ import (
 
 	"attestry/app"
 	"attestry/config"
+	"attestry/evidence/evidencetest"
 	"attestry/process/buildinfo"
 	"attestry/storage"
 )
@@ -52,9 +53,7 @@ func newTrial(t *testing.T, environ ...string) *trial {
 func (tr *trial) bootstrap(t *testing.T, text string) {
 	t.Helper()
 	file := filepath.Join(tr.folder, "bootstrap.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, os.WriteFile(file, []byte(text), 0o600))
 	tr.environ = append(tr.environ, "ATTESTRY_BOOTSTRAP_FILE="+file)
 }
 
@@ -62,16 +61,12 @@ func (tr *trial) bootstrap(t *testing.T, text string) {
 func (tr *trial) documents(t *testing.T) map[string][]storage.Record {
 	t.Helper()
 	docs, err := OpenDocuments(t.Context(), config.Database{Engine: config.Pebble, Path: tr.folder + "/documents"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	defer docs.Close()
 	all := map[string][]storage.Record{}
 	for _, schema := range app.Schemas() {
 		records, err := docs.List(t.Context(), schema, "", storage.MaxMany, storage.MaxBody)
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		if len(records) > 0 {
 			all[schema.Name] = records
 		}
@@ -125,9 +120,7 @@ func TestProcessLogsItsVersionFirst(t *testing.T) {
 	tr := newTrial(t)
 	tr.expect(t, t.Context(), 0)
 	var first struct{ Msg, Process, Version, Commit string }
-	if err := json.NewDecoder(tr.errs).Decode(&first); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, json.NewDecoder(tr.errs).Decode(&first))
 	build := buildinfo.Read()
 	if first.Msg != "starting" || first.Process != "api" || first.Version != build.Version || first.Commit != build.Commit {
 		t.Errorf("the first line is %+v", first)
@@ -256,9 +249,7 @@ func TestMessagesOfTheRedisClientAreLoggedAsJSON(t *testing.T) {
 
 func TestHealthcheckAsksTheRunningProcess(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	address := listener.Addr().String()
 	listener.Close()
 	tr := newTrial(t, "ATTESTRY_MONITOR_LISTEN="+address)
@@ -276,9 +267,7 @@ func TestHealthcheckAsksTheRunningProcess(t *testing.T) {
 
 func TestHealthcheckFailsWhenTheProcessIsUnhealthy(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	sick := &http.Server{Handler: http.NotFoundHandler()}
 	go sick.Serve(listener)
 	defer sick.Close()

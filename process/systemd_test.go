@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"attestry/config"
+	"attestry/evidence/evidencetest"
 	"attestry/scripts/readmetest"
 )
 
@@ -47,9 +48,7 @@ func TestSystemdUnitUsesExistingFlagsAndSettings(t *testing.T) {
 		}
 	}
 	stop, err := time.ParseDuration(settings["TimeoutStopSec"][0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	i := slices.IndexFunc(config.Table(), func(v config.Variable) bool { return v.Name == "ATTESTRY_SHUTDOWN_TIMEOUT" })
 	if least, err := time.ParseDuration(config.Table()[i].Default); err != nil || stop <= least {
 		t.Errorf("it is killed after %s, but may take %s to stop: %v", stop, least, err)
@@ -65,9 +64,7 @@ func TestSystemdAcceptsTheUnit(t *testing.T) {
 	// The program need not be installed here.
 	content := strings.Replace(readmetest.Read(t, unit), "/usr/local/bin/attestry-standalone", "/bin/true", 1)
 	file := filepath.Join(t.TempDir(), "attestry.service")
-	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, os.WriteFile(file, []byte(content), 0o600))
 	for _, arguments := range [][]string{
 		{"verify", file},
 		{"security", "--offline=true", "--no-pager", "--threshold=15", file},

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"attestry/config"
+	"attestry/evidence/evidencetest"
 	"attestry/scripts/readmetest"
 )
 
@@ -57,9 +58,7 @@ var listedNames = regexp.MustCompile(`"settingName": \{"enum": \[[^]]*\]`)
 func checkNames(t *testing.T, file string, names []string) {
 	t.Helper()
 	encoded, err := json.Marshal(names)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	content, want := readmetest.Read(t, file), `"settingName": {"enum": `+string(encoded)
 	switch {
 	case listedNames.FindString(content) == want:
@@ -73,9 +72,7 @@ func checkNames(t *testing.T, file string, names []string) {
 
 func writeFile(t *testing.T, file, content string) {
 	t.Helper()
-	if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, os.WriteFile(file, []byte(content), 0o644))
 }
 
 // TestSecretSettingsAreKeptInASecret compares the list of the chart with the types of the settings.

@@ -19,6 +19,7 @@ import (
 
 	"attestry/app/apptest"
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/identity"
 	"attestry/evidence/notification"
 	"attestry/evidence/snapshot"
@@ -142,13 +143,9 @@ func TestKeysThatExpireSoonAreReported(t *testing.T) {
 func writeCertificates(t *testing.T, days ...int) (file string) {
 	t.Helper()
 	public, private, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	encoded, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	content := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded})
 	for i, n := range days {
 		template := &x509.Certificate{
@@ -156,9 +153,7 @@ func writeCertificates(t *testing.T, days ...int) (file string) {
 			NotBefore: time.Now().AddDate(-1, 0, 0), NotAfter: time.Now().AddDate(0, 0, n),
 		}
 		certificate, err := x509.CreateCertificate(rand.Reader, template, template, public, private)
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		content = append(content, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})...)
 	}
 	return writeFile(t, content)
@@ -167,9 +162,7 @@ func writeCertificates(t *testing.T, days ...int) (file string) {
 func writeFile(t *testing.T, content []byte) (file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "certificates.pem")
-	if err := os.WriteFile(file, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, os.WriteFile(file, content, 0o600))
 	return file
 }
 
@@ -260,9 +253,7 @@ func newKey(t *testing.T, file string) {
 	if err == nil {
 		err = os.WriteFile(file, key, 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 }
 
 func (s *site) create(p *process.Process, org evidence.Organization, names ...string) {

@@ -22,6 +22,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/identity"
 	"attestry/process"
 	"attestry/process/spans"
@@ -102,9 +103,7 @@ func TestSpansFollowAReportToItsWebhook(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "api-key="+secret)
 	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=test")
 	stop, err := spans.Start(t.Context(), "standalone", slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	notified := make(chan http.Header, 1)
 	webhook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) { notified <- request.Header }))
 	defer webhook.Close()
@@ -122,19 +121,13 @@ func TestSpansFollowAReportToItsWebhook(t *testing.T) {
 			return err
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	put := func(path, traceparent, body string) {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, running.URL+"/api/v2"+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		request.Header = http.Header{"Authorization": {"Bearer " + key.Reveal()}, "Content-Type": {"application/json"}, "Traceparent": {traceparent}}
 		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		defer response.Body.Close()
 		if answer, err := io.ReadAll(response.Body); err != nil || response.StatusCode >= http.StatusMultipleChoices {
 			t.Fatalf("%s: %s %s %v", path, response.Status, answer, err)
@@ -147,12 +140,8 @@ func TestSpansFollowAReportToItsWebhook(t *testing.T) {
 		`{"artifacts":[{"digests":{"/opt/shop":"`+strings.Repeat("ab", 32)+`"},"creationTimestamp":1700000000}]}`)
 	header := <-notified
 	org, err := running.Process.Store.Tenancy.Organization(t.Context(), "acme")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := running.Close(); err != nil {
-		t.Error(err)
-	}
+	evidencetest.Must(t, err)
+	evidencetest.Check(t, running.Close())
 	stop()
 
 	parent := caller
@@ -276,9 +265,7 @@ func TestSpansWithoutAParentAreExportedOnlyForTasks(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", exported.URL)
 	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "api-key="+secret)
 	stop, err := spans.Start(t.Context(), "worker", slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	ctx, span := trace.Start(trace.With(t.Context(), traceID), trace.Consumer, "task")
 	span.End(true)
 	_, alone := trace.Start(t.Context(), trace.Client, "database get")

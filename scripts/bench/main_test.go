@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"attestry/evidence/evidencetest"
 	"attestry/scripts/bench/benchtest/results"
 )
 
@@ -19,9 +20,7 @@ func TestRunPrintsItsConditionsAndResults(t *testing.T) {
 	data := t.TempDir()
 	args := []string{"--seconds", "0.001", "--rows", "report unchanged, 100 artifacts, 1 client", "--data", data}
 	var out bytes.Buffer
-	if err := run(t.Context(), args, &out, io.Discard); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, run(t.Context(), args, &out, io.Discard))
 	for _, want := range []string{"`go run ./scripts/bench --seconds 0.001 --rows 'report unchanged", "cores", "miniredis",
 		"| report unchanged, 100 artifacts, 1 client |"} {
 		if !strings.Contains(out.String(), want) {
@@ -31,9 +30,7 @@ func TestRunPrintsItsConditionsAndResults(t *testing.T) {
 	assertEmpty(t, data)
 
 	out.Reset()
-	if err := run(t.Context(), append(args, "--json"), &out, io.Discard); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, run(t.Context(), append(args, "--json"), &out, io.Discard))
 	var printed results.Results
 	if err := json.Unmarshal(out.Bytes(), &printed); err != nil || len(printed.Workloads) != 1 || printed.Machine.Cores < 1 {
 		t.Errorf("%v, %+v", err, printed)
@@ -93,18 +90,14 @@ func TestOtherProgramIsComparedInTurns(t *testing.T) {
 	const name = "page 1 of events, 1 client"
 	other := filepath.Join(t.TempDir(), "other")
 	script := "#!/bin/sh\necho '{\"rows\":[{\"name\":\"" + name + "\",\"service\":{\"per_second\":0.001,\"cpu_ms\":4}}]}'\n"
-	if err := os.WriteFile(other, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, os.WriteFile(other, []byte(script), 0o700))
 	var out bytes.Buffer
 	args := []string{"--data", t.TempDir(), "--rows", "attestation to one trail", "--seconds", "0.01", "--other", other}
 	if err := run(t.Context(), args, &out, io.Discard); err == nil || !strings.Contains(err.Error(), "does not know the workload") {
 		t.Errorf("got %v", err)
 	}
 	args[3] = name
-	if err := run(t.Context(), args, &out, io.Discard); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, run(t.Context(), args, &out, io.Discard))
 	line := regexp.MustCompile(`(?m)^\| page 1 of events, 1 client \|.*\| 0\.0 \|.*\| [0-9]+\.[0-9]+ \([0-9.]+\.\.[0-9.]+\) \| [0-9.]+ \|$`)
 	if !line.MatchString(out.String()) {
 		t.Errorf("printed\n%s", out.String())

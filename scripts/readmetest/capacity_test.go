@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"attestry/evidence/evidencetest"
 )
 
 // capacity runs scripts/capacity, and returns its output and error.
@@ -40,9 +42,7 @@ func TestCapacityIsComputedFromCosts(t *testing.T) {
 
 func TestEveryOperationWithCostsHasARate(t *testing.T) {
 	costs, err := os.ReadFile("../costs.tsv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	printed, err := capacity(t)
 	if rows := strings.Count(printed, "\n| ") - 1; err != nil || rows != strings.Count(string(costs), "\n")-1 {
 		t.Errorf("%v: %d rows of\n%s", err, rows, printed)
@@ -80,9 +80,7 @@ func TestArgumentsOfCapacityAreChecked(t *testing.T) {
 func TestScalingPageShowsTheOutputOfItsCommands(t *testing.T) {
 	const page = "../../docs/scaling.md"
 	content, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	shown := regexp.MustCompile("(?s)(`./scripts/capacity([^`\n]*)`\n\n)(.*?)<!-- capacity -->\n")
 	commands := shown.FindAllSubmatch(content, -1)
 	if len(commands) != 2 {
@@ -102,8 +100,6 @@ func TestScalingPageShowsTheOutputOfItsCommands(t *testing.T) {
 		content = []byte(strings.Replace(string(content), string(command[0]), string(command[1])+printed+"\n<!-- capacity -->\n", 1))
 	}
 	if Updating() {
-		if err := os.WriteFile(page, content, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, os.WriteFile(page, content, 0o644))
 	}
 }

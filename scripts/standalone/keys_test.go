@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/signing"
 	"attestry/evidence/translog"
 	"attestry/scripts/standalone/instance"
@@ -19,17 +20,13 @@ import (
 func TestSigningKeyIsMadeOnceAndReadableByItsOwnerOnly(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "new")
 	file, err := instance.KeyFile(data, "signing-key.pem", signing.NewKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	info, err := os.Stat(file)
 	if err != nil || info.Mode() != 0o600 {
 		t.Fatalf("%v, %v", info.Mode(), err)
 	}
 	first, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	if _, err := signing.ParseKey(first); err != nil {
 		t.Error(err)
 	}
@@ -50,20 +47,14 @@ func TestStandaloneSignsWithTheKeyOfItsFolder(t *testing.T) {
 	tr := newTrial()
 	tr.serve(t, "--listen", address, "--data", data)
 	response, err := http.Get("http://" + address + "/api/v2/signing-key")
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	defer response.Body.Close()
 	var answer struct {
 		PublicKey string `json:"public_key"`
 	}
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, json.NewDecoder(response.Body).Decode(&answer))
 	content, err := os.ReadFile(filepath.Join(data, "signing-key.pem"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	if key, err := signing.ParseKey(content); err != nil || key.PublicKey() != answer.PublicKey {
 		t.Errorf("the public key is %q, %v", answer.PublicKey, err)
 	}
@@ -74,28 +65,20 @@ func TestStandaloneKeepsLogsWithTheKeyOfItsFolder(t *testing.T) {
 	tr := newTrial()
 	tr.serve(t, "--listen", address, "--data", data)
 	content, err := os.ReadFile(filepath.Join(data, "log.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	keys, err := translog.ParseKeys(content)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	want := keys.Verifiers(address + "/acme")
 	// The first start has made entries of the audit log, which are in the transparency log, too.
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/api/v2/log/acme", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	request.SetBasicAuth(keyShown.FindStringSubmatch(tr.out.String())[1], "")
 	var log struct {
 		VerifierKeys []string `json:"verifier_keys"`
 	}
 	for deadline := time.Now().Add(20 * time.Second); len(log.VerifierKeys) == 0; time.Sleep(5 * time.Millisecond) {
 		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		err = json.NewDecoder(response.Body).Decode(&log)
 		response.Body.Close()
 		if err != nil || time.Now().After(deadline) {
@@ -109,9 +92,7 @@ func TestStandaloneKeepsLogsWithTheKeyOfItsFolder(t *testing.T) {
 
 func TestStandaloneDoesNotStartWithAnInvalidSigningKey(t *testing.T) {
 	data := t.TempDir()
-	if err := os.WriteFile(filepath.Join(data, "signing-key.pem"), []byte("secret"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, os.WriteFile(filepath.Join(data, "signing-key.pem"), []byte("secret"), 0o600))
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute) // ends the standalone if it starts nevertheless
 	defer stop()
 	tr := newTrial()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"attestry/config"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/identity"
 	"attestry/process"
 	"attestry/storage/tenancy"
@@ -17,12 +18,8 @@ import (
 func TestObjectsWithoutTheirDatabaseAreRefused(t *testing.T) {
 	data := t.TempDir()
 	file := filepath.Join(data, "objects", "org", "aa", "file")
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte("evidence"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, os.MkdirAll(filepath.Dir(file), 0o700))
+	evidencetest.Must(t, os.WriteFile(file, []byte("evidence"), 0o600))
 	refused := newTrial()
 	if status := refused.main(t.Context(), []string{"--data", data, "--listen", "127.0.0.1:0"}); status != 1 {
 		t.Errorf("exit status %d", status)
@@ -46,9 +43,7 @@ func TestDamagedDatabaseIsStartedOnlyWhenTheLossIsAccepted(t *testing.T) {
 		t.Fatal(logs, err)
 	}
 	for _, log := range logs {
-		if err := os.Remove(log); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, os.Remove(log))
 	}
 	refused := newTrial()
 	if status := refused.main(t.Context(), []string{"--data", data, "--listen", "127.0.0.1:0"}); status != 1 || !strings.Contains(refused.errs.String(), "acknowledged writes are missing") {
@@ -63,16 +58,12 @@ func TestDamagedDatabaseIsStartedOnlyWhenTheLossIsAccepted(t *testing.T) {
 func wantAuditedLoss(t *testing.T, data string) {
 	t.Helper()
 	docs, err := process.OpenDocuments(t.Context(), config.Database{Engine: config.Pebble, Path: filepath.Join(data, "documents")}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	defer docs.Close()
 	known := tenancy.New(docs, time.Now, slog.New(slog.DiscardHandler))
 	defer known.Close()
 	org, err := known.Organization(t.Context(), firstOrganization)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	entries, _, err := known.AuditLog(t.Context(), tenancy.AuditQuery{OrgID: org.ID, Search: "acknowledged writes are missing", Order: tenancy.AuditByTime, Limit: 10})
 	if err != nil || len(entries) != 1 || entries[0].Subject != identity.AuditDatabase || entries[0].Source != identity.SourceScript {
 		t.Errorf("the audit log has %+v (%v)", entries, err)
@@ -87,15 +78,9 @@ func TestErrorNamesTheMissingMarkerOfADatabase(t *testing.T) {
 	if err != nil || len(markers) != 1 {
 		t.Fatal(markers, err)
 	}
-	if err := os.Remove(markers[0]); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Join(data, "objects", "org"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(data, "objects", "org", "file"), []byte("evidence"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, os.Remove(markers[0]))
+	evidencetest.Must(t, os.MkdirAll(filepath.Join(data, "objects", "org"), 0o700))
+	evidencetest.Must(t, os.WriteFile(filepath.Join(data, "objects", "org", "file"), []byte("evidence"), 0o600))
 	refused := newTrial()
 	status := refused.main(t.Context(), []string{"--data", data, "--listen", "127.0.0.1:0"})
 	if errs := refused.errs.String(); status != 1 || !strings.Contains(errs, "marker.manifest") || !strings.Contains(errs, "restore it from a backup") {

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"attestry/evidence/evidencetest"
 )
 
 // output is the output of a program, which a test may read while the program runs.
@@ -47,9 +49,7 @@ func newTrial(environ ...string) *trial {
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	defer listener.Close()
 	return listener.Addr().String()
 }
@@ -79,9 +79,7 @@ func (tr *trial) serve(t *testing.T, args ...string) {
 func get(t *testing.T, url string) int {
 	t.Helper()
 	response, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	response.Body.Close()
 	return response.StatusCode
 }

@@ -56,18 +56,14 @@ func newPackageOf(t *testing.T, attested evidence.Attestation, more ...file) []f
 		Subject: audit.Subject{Kind: audit.OfAttestation, Organization: organization, Flow: "f", Trail: "t", Attestation: "a"},
 		Members: append(members, audit.NewMember(audit.ChecksumsPath, checksums)), LostEvidence: []audit.LostEvidence{},
 	}.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return append(files, file{name: audit.ChecksumsPath, content: string(checksums)}, file{name: audit.ManifestPath, content: string(manifest)})
 }
 
 func encode(t *testing.T, value any) string {
 	t.Helper()
 	content, err := audit.Encode(value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(content)
 }
 
@@ -80,16 +76,12 @@ func pack(t *testing.T, compressed bool, files ...file) []byte {
 		if one.link {
 			header.Typeflag, header.Linkname, header.Size, one.content = tar.TypeSymlink, "/etc/passwd", 0, ""
 		}
-		if err := archive.WriteHeader(header); err != nil {
-			t.Fatal(err)
-		}
+		must(t, archive.WriteHeader(header))
 		if _, err := archive.Write([]byte(one.content)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := archive.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, archive.Close())
 	if !compressed {
 		return packed.Bytes()
 	}
@@ -104,9 +96,7 @@ func gzipped(t *testing.T, packed []byte, header gzip.Header) []byte {
 	if _, err := w.Write(packed); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	return content.Bytes()
 }
 
@@ -151,9 +141,7 @@ func TestUnavailableEvaluationsArePrinted(t *testing.T) {
 		Payload: map[string]json.RawMessage{"attestation_data": json.RawMessage(`{}`)},
 	}, file{name: audit.TypePath("scan", 1), content: definition})
 	result, err := verify(bytes.NewReader(pack(t, true, members...)), audit.NewVerifier(fail, audit.DefaultMemory), func(string) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var out bytes.Buffer
 	printResult(&out, &result, &options{}, nil)
 	for _, line := range []string{"note     attestations whose verdict could not be evaluated again: 1\n", "agrees with itself\n"} {
@@ -218,9 +206,7 @@ func TestExitCodeSaysWhetherThePackageIsSound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "package.tgz")
-			if err := os.WriteFile(path, c.content, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(path, c.content, 0o600))
 			var out bytes.Buffer
 			if code := run([]string{path}, &out, &out, false); code != c.code || !strings.Contains(out.String(), c.prints) || strings.Contains(out.String(), "\x1b") {
 				t.Errorf("exit code %d, printed:\n%q", code, out.String())
@@ -239,9 +225,7 @@ func TestExitCodeSaysWhetherThePackageIsSound(t *testing.T) {
 func TestDigestOfTheFileIsChecked(t *testing.T) {
 	content := pack(t, true, newPackage(t)...)
 	path := filepath.Join(t.TempDir(), "package.tgz")
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, content, 0o600))
 	sum := evidence.SHA256(content)
 	other := evidence.SHA256([]byte("another file"))
 	for name, c := range map[string]struct {

@@ -50,9 +50,7 @@ func measure(program string, args []string) int {
 func execute(t *testing.T, program string, content []byte) (code int, printed string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "package.tgz")
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, content, 0o600))
 	var out, memory bytes.Buffer
 	command := exec.Command(os.Args[0], path)
 	command.Env = append(os.Environ(), measuredProgram+"="+program)
@@ -62,9 +60,7 @@ func execute(t *testing.T, program string, content []byte) (code int, printed st
 		t.Fatal(err)
 	}
 	most, err := strconv.Atoi(memory.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if t.Logf("%d MiB", most>>10); most > audit.DefaultMemory>>10 {
 		t.Errorf("used %d MiB, and printed %.1000s", most>>10, &out)
 	}

@@ -24,6 +24,7 @@ import (
 	"attestry/app/apptest"
 	"attestry/config"
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/process"
 	"attestry/process/cli"
 	"attestry/storage"
@@ -36,9 +37,7 @@ import (
 func fill(t *testing.T, docs storage.Documents) {
 	t.Helper()
 	objects, err := filesystem.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	store := app.NewStore(docs, objects, time.Now, slog.New(slog.DiscardHandler))
 	defer store.Tenancy.Close()
 	fixture := &apptest.Fixture{Store: store, T: t}
@@ -62,9 +61,7 @@ func filledFolder(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "source")
 	db := pebbletest.Open(t, path, app.Schemas())
 	fill(t, db)
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, db.Close())
 	return "pebble://" + path
 }
 
@@ -130,9 +127,7 @@ func newMongoDB(t *testing.T, uri string) string {
 			return
 		}
 		ctx := context.Background() // that of the test has ended
-		if err := client.Database(name).Drop(ctx); err != nil {
-			t.Error(err)
-		}
+		evidencetest.Check(t, client.Database(name).Drop(ctx))
 		_ = client.Disconnect(ctx)
 	})
 	return strings.TrimSuffix(server, "/") + "/" + name + "?" + parameters
@@ -145,13 +140,9 @@ func newDocumentCopy(t *testing.T) (c *documentCopy, out, errs *bytes.Buffer) {
 	fill(t, source)
 	out, errs = &bytes.Buffer{}, &bytes.Buffer{}
 	target, err := process.OpenCopyTarget(t.Context(), config.Database{Engine: config.Pebble, Path: filepath.Join(t.TempDir(), "target")}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	t.Cleanup(func() {
-		if err := target.Close(); err != nil {
-			t.Error(err)
-		}
+		evidencetest.Check(t, target.Close())
 	})
 	return &documentCopy{from: source, to: target, schemas: app.Schemas(), out: out, errs: errs}, out, errs
 }
@@ -237,20 +228,14 @@ func TestInterruptedCopyIsNotUsed(t *testing.T) {
 			t.Errorf("copied from %s: status %d: %s%s", url, status, out, errs)
 		}
 		settings, err := config.Load([]string{"ATTESTRY_DATABASE_URL=" + url, "ATTESTRY_OBJECTS_URL=file://" + t.TempDir(), "ATTESTRY_REDIS_URL=redis://127.0.0.1:1"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		if _, err := process.Open(t.Context(), settings, slog.New(slog.DiscardHandler)); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("opened %s: %v", url, err)
 		}
 		mustCopy(t, source, url)
 		p, err := process.Open(t.Context(), settings, slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
+		evidencetest.Must(t, err)
+		evidencetest.Check(t, p.Close())
 	}
 }
 
@@ -258,22 +243,16 @@ func TestInterruptedCopyIsNotUsed(t *testing.T) {
 func interruptCopy(t *testing.T, from, to string) {
 	t.Helper()
 	source, err := parseLocation("--from", from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	target, err := parseLocation("--to", to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	c := &documentCopy{schemas: app.Schemas(), out: io.Discard, errs: io.Discard}
 	if c.from, err = process.OpenDocuments(t.Context(), source.documents, nil); err != nil {
 		t.Fatal(err)
 	}
 	defer c.from.Close()
 	docs, err := process.OpenCopyTarget(t.Context(), target.documents, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	defer docs.Close()
 	c.to = &dying{Documents: docs}
 	if err := c.run(t.Context()); !errors.Is(err, storagetest.ErrKilled) {
@@ -312,9 +291,7 @@ func TestTargetWithOtherDocumentsIsRefused(t *testing.T) {
 	attestations := schemaNamed(t, "attestations")
 	for _, id := range []string{"0", "zzz"} {
 		other := storage.Record{ID: id, Revision: 1, Body: []byte("{}")}
-		if err := storagetest.Put(t.Context(), c.to, attestations, other); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, storagetest.Put(t.Context(), c.to, attestations, other))
 	}
 	err := c.run(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "collection attestations of the target has 2 documents that the source lacks") || errs.Len() > 0 {
@@ -328,9 +305,7 @@ func TestTargetWithOtherDocumentsIsRefused(t *testing.T) {
 // TestTargetThatWasUsedIsRefused changes one document of a complete copy, and only the revision of another one.
 func TestTargetThatWasUsedIsRefused(t *testing.T) {
 	c, _, errs := newDocumentCopy(t)
-	if err := c.run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, c.run(t.Context()))
 	attestations := schemaNamed(t, "attestations")
 	page, err := c.to.List(t.Context(), attestations, "", 2, storage.MaxBody)
 	if err != nil || len(page) != 2 {
@@ -338,9 +313,7 @@ func TestTargetThatWasUsedIsRefused(t *testing.T) {
 	}
 	page[0].Body = []byte(`{"newer": true}`)
 	page[1].Revision++
-	if err := storagetest.Put(t.Context(), c.to, attestations, page...); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, storagetest.Put(t.Context(), c.to, attestations, page...))
 	errs.Reset()
 	err = c.run(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "collection attestations of the target has 2 documents that differ from those of the source\nnothing was copied") || errs.Len() > 0 {
@@ -359,29 +332,21 @@ func TestDocumentsWithUndeclaredFieldsAreCopied(t *testing.T) {
 	earlier.Fields = append(slices.Clone(earlier.Fields), "colour")
 	db := pebbletest.Open(t, path, []*storage.Schema{&earlier})
 	old := storage.Record{ID: "a", Revision: 1, Fields: map[string]any{"org": "o", "colour": "red"}, Body: []byte("{}")}
-	if err := storagetest.Put(t.Context(), db, &earlier, old); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, storagetest.Put(t.Context(), db, &earlier, old))
+	evidencetest.Must(t, db.Close())
 	mustCopy(t, "pebble://"+path, "pebble://"+filepath.Join(t.TempDir(), "new"))
 }
 
 func TestObjectsAreCopied(t *testing.T) {
 	folder, target := t.TempDir(), filepath.Join(t.TempDir(), "objects")
 	source, err := filesystem.Open(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	defer source.Close()
 	var objects []storage.Object
 	for i := range 20 {
 		content := bytes.Repeat([]byte{byte(i)}, 1+i*100_000)
 		object, err := source.Put(t.Context(), []string{"org", "org-b"}[i%2], bytes.NewReader(content), -1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		objects = append(objects, object)
 	}
 	url := "file://" + target
@@ -401,9 +366,7 @@ func TestObjectsAreCopied(t *testing.T) {
 		}
 	}
 	lost, damaged := filepath.Join(target, objects[3].Key), filepath.Join(target, objects[4].Key)
-	if err := os.Remove(lost); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, os.Remove(lost))
 	if _, errs := mustCopy(t, "file://"+folder, url); !strings.Contains(errs, "1 objects copied, 19 were there already") {
 		t.Error(errs)
 	}
@@ -425,9 +388,7 @@ func TestObjectsAreCopied(t *testing.T) {
 func storeObject(t *testing.T, folder string) {
 	t.Helper()
 	store, err := filesystem.Open(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	defer store.Close()
 	if _, err := store.Put(t.Context(), "org", strings.NewReader("content"), -1); err != nil {
 		t.Fatal(err)
@@ -450,27 +411,19 @@ func TestSourceWithoutObjectsIsRefused(t *testing.T) {
 
 func write(t *testing.T, file string, content []byte) {
 	t.Helper()
-	if err := os.WriteFile(file, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, os.WriteFile(file, content, 0o600))
 }
 
 // newBucket returns the URL of a bucket that is removed at the end of the test.
 func newBucket(t *testing.T, address string) string {
 	t.Helper()
 	var named config.Objects
-	if err := named.UnmarshalText([]byte(address)); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, named.UnmarshalText([]byte(address)))
 	client, err := minio.New(named.Endpoint, &minio.Options{Creds: credentials.NewStaticV4(named.AccessKey, named.SecretKey.Reveal(), ""), Secure: named.Secure})
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	suffix := fmt.Sprintf("-copy-%016x", rand.Uint64())
 	t.Cleanup(func() {
-		if err := client.RemoveBucketWithOptions(context.Background(), named.Bucket+suffix, minio.RemoveBucketOptions{ForceDelete: true}); err != nil {
-			t.Error(err)
-		}
+		evidencetest.Check(t, client.RemoveBucketWithOptions(context.Background(), named.Bucket+suffix, minio.RemoveBucketOptions{ForceDelete: true}))
 	})
 	return strings.TrimSuffix(address, "/") + suffix
 }
@@ -478,9 +431,7 @@ func newBucket(t *testing.T, address string) string {
 func TestWrongCopiesAreRefused(t *testing.T) {
 	folder := t.TempDir()
 	empty := filepath.Join(folder, "empty")
-	if err := pebbletest.Open(t, empty, app.Schemas()).Close(); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, pebbletest.Open(t, empty, app.Schemas()).Close())
 	absent := filepath.Join(folder, "absent")
 	other := t.TempDir()
 	write(t, filepath.Join(other, "notes.txt"), []byte("x"))
@@ -536,13 +487,9 @@ func TestOneStoreByTwoPathsIsRefused(t *testing.T) {
 	folder := t.TempDir()
 	objects, documents := folder+"/objects", folder+"/documents"
 	storeObject(t, objects)
-	if err := os.Mkdir(documents, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, os.Mkdir(documents, 0o700))
 	for link, target := range map[string]string{"link": objects, "inner": objects + "/org", "soft": documents} {
-		if err := os.Symlink(target, folder+"/"+link); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, os.Symlink(target, folder+"/"+link))
 	}
 	const same, inSource, inTarget = "name the same store", "--to lies in the folder that --from names", "--from lies in the folder that --to names"
 	for _, c := range []struct{ from, to, errs string }{

@@ -17,6 +17,7 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"attestry/config"
+	"attestry/evidence/evidencetest"
 	"attestry/storage"
 	"attestry/storage/filesystem"
 	"attestry/storage/s3"
@@ -38,9 +39,7 @@ func TestObjectsAreNotListedOneByOne(t *testing.T) {
 	stores := make([]*listCounter, 2)
 	for i := range stores {
 		objects, err := filesystem.Open(t.TempDir())
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		defer objects.Close()
 		stores[i] = &listCounter{Objects: objects}
 	}
@@ -50,9 +49,7 @@ func TestObjectsAreNotListedOneByOne(t *testing.T) {
 		}
 	}
 	c := &objectCopy{from: stores[0], to: stores[1], out: t.Output(), errs: t.Output()}
-	if err := c.run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, c.run(t.Context()))
 	// Each store is read three times, with one list for the page and one for the end.
 	if from, to := stores[0].lists, stores[1].lists; from > 6 || to > 6 {
 		t.Errorf("the source was listed %d times, the target %d times", from, to)
@@ -105,34 +102,22 @@ func newLockedBucket(t *testing.T, address string) (url string, bucket *s3.Store
 	t.Helper()
 	var named config.Objects
 	url = fmt.Sprintf("%s-locked-%016x", strings.TrimSuffix(address, "/"), rand.Uint64())
-	if err := named.UnmarshalText([]byte(url)); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, named.UnmarshalText([]byte(url)))
 	bucket, err := s3.Open(t.Context(), s3.Options{
 		Endpoint: named.Endpoint, Secure: named.Secure, Bucket: named.Bucket, AccessKey: named.AccessKey, SecretKey: named.SecretKey, Retention: s3.Governance,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	client, err := minio.New(named.Endpoint, &minio.Options{Creds: credentials.NewStaticV4(named.AccessKey, named.SecretKey.Reveal(), ""), Secure: named.Secure})
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	ctx := context.WithoutCancel(t.Context())
 	hold = func(key string, status minio.LegalHoldStatus) {
-		if err := client.PutObjectLegalHold(ctx, named.Bucket, key, minio.PutObjectLegalHoldOptions{Status: &status}); err != nil {
-			t.Error(err)
-		}
+		evidencetest.Check(t, client.PutObjectLegalHold(ctx, named.Bucket, key, minio.PutObjectLegalHoldOptions{Status: &status}))
 	}
 	t.Cleanup(func() {
 		for info := range client.ListObjectsIter(ctx, named.Bucket, minio.ListObjectsOptions{Recursive: true, WithVersions: true}) {
-			if err := client.RemoveObject(ctx, named.Bucket, info.Key, minio.RemoveObjectOptions{VersionID: info.VersionID, GovernanceBypass: true}); err != nil {
-				t.Error(err)
-			}
+			evidencetest.Check(t, client.RemoveObject(ctx, named.Bucket, info.Key, minio.RemoveObjectOptions{VersionID: info.VersionID, GovernanceBypass: true}))
 		}
-		if err := client.RemoveBucket(ctx, named.Bucket); err != nil {
-			t.Error(err)
-		}
+		evidencetest.Check(t, client.RemoveBucket(ctx, named.Bucket))
 	})
 	return url, bucket, hold
 }
@@ -147,16 +132,12 @@ func TestRetentionIsCopiedWithObjects(t *testing.T) {
 	var keys []string
 	for _, content := range []string{"a", "b", "c"} {
 		object, err := source.Put(t.Context(), "org", strings.NewReader(content), -1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		keys = append(keys, object.Key)
 	}
 	hour := time.Now().Truncate(time.Second).Add(time.Hour)
 	retain := func(bucket *s3.Store, key string, until time.Time) {
-		if err := bucket.Retain(t.Context(), key, until); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, bucket.Retain(t.Context(), key, until))
 	}
 	copied := func(want string, untils ...time.Time) {
 		t.Helper()

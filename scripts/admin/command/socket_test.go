@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"attestry/config"
+	"attestry/evidence/evidencetest"
 	"attestry/process"
 	"attestry/process/cli"
 	"attestry/storage"
@@ -25,13 +26,9 @@ import (
 func shortFolder(t *testing.T) string {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	t.Cleanup(func() {
-		if err := os.RemoveAll(folder); err != nil {
-			t.Error(err)
-		}
+		evidencetest.Check(t, os.RemoveAll(folder))
 	})
 	return folder
 }
@@ -59,21 +56,15 @@ func (s *site) listen() {
 func startService(t *testing.T, environ []string, wrap func(storage.Documents) storage.Documents) *Socket {
 	t.Helper()
 	settings, err := config.Load(environ)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	p, err := process.OpenWith(t.Context(), settings, slog.New(slog.DiscardHandler), time.Now, wrap)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	socket, err := Listen(p)
 	if err != nil {
 		t.Fatal(err, p.Close())
 	}
 	t.Cleanup(func() {
-		if err := errors.Join(socket.Close(), p.Close()); err != nil {
-			t.Error(err)
-		}
+		evidencetest.Check(t, errors.Join(socket.Close(), p.Close()))
 	})
 	return socket
 }
@@ -147,13 +138,9 @@ func TestSocketOfAKilledProcessIsReplaced(t *testing.T) {
 	environ := emptyStores(t)
 	outcomeOf(t, environ, "users create anna").check(t, cli.Success, "created")
 	left, err := net.ListenUnix("unix", &net.UnixAddr{Name: socketFile(environ), Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	left.SetUnlinkOnClose(false)
-	if err := left.Close(); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, left.Close())
 	outcomeOf(t, environ, "users list").check(t, cli.Success, "anna")
 	startService(t, environ, nil)
 	outcomeOf(t, environ, "users list").check(t, cli.Success, "anna")
@@ -163,9 +150,7 @@ func TestSocketIsRemovedWhenTheServiceStops(t *testing.T) {
 	environ := emptyStores(t)
 	socket := startService(t, environ, nil)
 	outcomeOf(t, environ, "users create anna").check(t, cli.Success, "created")
-	if err := socket.Close(); err != nil {
-		t.Error(err)
-	}
+	evidencetest.Check(t, socket.Close())
 	if _, err := os.Lstat(socketFile(environ)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the socket still exists: %v", err)
 	}
@@ -251,9 +236,7 @@ func TestStoppingServiceInterruptsCommands(t *testing.T) {
 	environ, docs := emptyStores(t), newStuck()
 	socket := startService(t, environ, docs.wrap)
 	result := docs.begin(t.Context(), environ)
-	if err := socket.Close(); err != nil {
-		t.Error(err)
-	}
+	evidencetest.Check(t, socket.Close())
 	<-docs.ended
 	(<-result).check(t, cli.Failure, "the service ended before the command did")
 }
@@ -283,13 +266,9 @@ func TestNoSocketIsMadeIfItsPathIsTooLong(t *testing.T) {
 	}
 	outcomeOf(t, environ, "users create anna").check(t, cli.Success, "created")
 	settings, err := config.Load(environ)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	p, err := process.Open(t.Context(), settings, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	defer p.Close()
 	if _, err := Listen(p); err == nil || !strings.Contains(err.Error(), "a socket cannot have such a long path") {
 		t.Errorf("got %v", err)

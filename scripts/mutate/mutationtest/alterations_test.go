@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"attestry/evidence/evidencetest"
 )
 
 const before = `package p
@@ -28,9 +30,7 @@ const wait = 3 * time.Second
 
 func TestAlterations(t *testing.T) {
 	all, err := alterations("attestry/p", "p.go", before)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	var got []string
 	for _, altered := range all {
 		_, after, _ := strings.Cut(altered.diff(), "\n+")
@@ -59,9 +59,7 @@ func TestAlterations(t *testing.T) {
 
 func TestAlterationHasItsLineAndText(t *testing.T) {
 	all, err := alterations("attestry/p", "p.go", before)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	if all[6].line() != 6 || all[6].diff() != "-\t\tg()\n+\t\t\n" {
 		t.Errorf("line %d: %s", all[6].line(), all[6].diff())
 	}
@@ -73,9 +71,7 @@ func TestAlterationHasItsLineAndText(t *testing.T) {
 func TestSeedChoosesTheSameAlterationsAfterOtherLinesHaveChanged(t *testing.T) {
 	chosen := func(seed uint64, text string) (diffs []string) {
 		all, err := alterations("attestry/p", "p.go", text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, err)
 		for _, altered := range arranged(all, seed) {
 			diffs = append(diffs, altered.diff())
 		}

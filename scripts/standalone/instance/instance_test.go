@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"attestry/evidence/evidencetest"
 	"attestry/scripts/standalone/instance"
 )
 
@@ -17,15 +18,11 @@ func TestEmbeddedRedisRequiresItsPassword(t *testing.T) {
 	running, err := instance.Start(t.Context(), instance.Options{
 		Listen: "127.0.0.1:0", Data: t.TempDir(), ReportWait: time.Second, Clock: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	defer running.Close()
 	at := slices.IndexFunc(running.Environment, func(entry string) bool { return strings.HasPrefix(entry, "ATTESTRY_REDIS_URL=") })
 	address, err := url.Parse(strings.TrimPrefix(running.Environment[at], "ATTESTRY_REDIS_URL="))
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	password, _ := address.User.Password()
 	for name, row := range map[string]struct {
 		password string

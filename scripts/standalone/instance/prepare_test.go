@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"attestry/evidence/evidencetest"
 	"attestry/process"
 	"attestry/scripts/standalone/instance"
 )
@@ -34,11 +35,7 @@ func TestNothingIsServedBeforeTheInstanceIsPrepared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := <-answered; err != nil {
-		t.Error(err)
-	}
+	evidencetest.Check(t, <-answered)
 	http.DefaultClient.CloseIdleConnections()
-	if err := running.Close(); err != nil {
-		t.Error(err)
-	}
+	evidencetest.Check(t, running.Close())
 }

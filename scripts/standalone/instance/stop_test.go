@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/identity"
 	"attestry/process"
 	"attestry/scripts/fixturestest"
@@ -62,21 +63,15 @@ func startStoppable(t *testing.T, withoutWorker bool, wrap func(storage.Document
 			return err
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	key, base := made[0].Secret.Reveal(), running.URL+"/api/v2/environments/acme"
 	if answer, err := put(t.Context(), base, key, []byte(`{"name":"prod","type":"K8S","description":""}`)); err != nil || !strings.HasPrefix(answer, "201") {
 		t.Fatal(answer, err)
 	}
 	org, err := running.Process.Store.Tenancy.Organization(t.Context(), "acme")
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	environment, err := running.Process.Store.Environments.Resolve(t.Context(), org.ID, "prod")
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	return &stoppable{running, environment.ID, base + "/prod/report/K8S", key}
 }
 
@@ -100,9 +95,7 @@ func TestStopAnswersWaitingReports(t *testing.T) {
 		}
 	}
 	began := time.Now()
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	evidencetest.Check(t, s.Close())
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("the stop took %v", took)
 	}
@@ -150,9 +143,7 @@ func TestStopProcessesReportsUnderWay(t *testing.T) {
 			connection.Close()
 		}
 	}()
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	evidencetest.Check(t, s.Close())
 	if answer := <-answers; !strings.HasPrefix(answer, "201 ") {
 		t.Errorf("the report got the answer %s", answer)
 	}
@@ -176,7 +167,5 @@ func TestStoppingServiceIsNotReadyWhileItAnswersRequests(t *testing.T) {
 	if answer, err := put(t.Context(), base, s.key, []byte(`{"name":"test","type":"K8S","description":""}`)); err != nil || !strings.HasPrefix(answer, "201") {
 		t.Error(answer, err)
 	}
-	if err := <-closed; err != nil {
-		t.Error(err)
-	}
+	evidencetest.Check(t, <-closed)
 }

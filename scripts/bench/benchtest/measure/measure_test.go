@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"attestry/evidence/evidencetest"
 )
 
 func TestServiceAndBaselineAlternate(t *testing.T) {
@@ -15,9 +17,7 @@ func TestServiceAndBaselineAlternate(t *testing.T) {
 		return func() error { order = append(order, side); return nil }
 	}
 	got, err := Run(t.Context(), []Client{{Service: call("service"), Baseline: call("baseline"), AnswerBytes: 7}}, time.Nanosecond)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	if want := slices.Repeat([]string{"service", "baseline"}, Rounds); !slices.Equal(order, want) {
 		t.Errorf("called %v", order)
 	}
@@ -57,9 +57,7 @@ func TestServiceIsMeasuredUntilBesideReturns(t *testing.T) {
 			return nil
 		},
 	}}, time.Nanosecond)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	if got.Service.Count != calls || calls <= Rounds || got.Baseline.Count != Rounds || got.Bytes != 3 {
 		t.Errorf("%d calls, got %+v", calls, got)
 	}

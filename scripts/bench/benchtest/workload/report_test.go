@@ -6,13 +6,12 @@ import (
 	"testing"
 
 	"attestry/api/environments"
+	"attestry/evidence/evidencetest"
 )
 
 func TestOtherVersionChangesOneFingerprint(t *testing.T) {
 	r, err := newReport("seed", 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	first := fingerprints(t, r)
 	before := first
 	for n := range 16 {
@@ -39,9 +38,7 @@ func without(all, removed []environments.Fingerprint) []environments.Fingerprint
 func fingerprints(t *testing.T, r *report) []environments.Fingerprint {
 	t.Helper()
 	var body environments.K8SReport
-	if err := json.Unmarshal(r.body, &body); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, json.Unmarshal(r.body, &body))
 	if !body.Check() {
 		t.Fatal("the report does not meet its schema")
 	}
@@ -58,12 +55,8 @@ func fingerprints(t *testing.T, r *report) []environments.Fingerprint {
 
 func TestNextOrderChangesOnlyTheOrder(t *testing.T) {
 	r, err := newReport("seed", 50)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.prepareOrders(50); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
+	evidencetest.Must(t, r.prepareOrders(50))
 	want := slices.Sorted(slices.Values(fingerprints(t, r)))
 	for n := range 2 * preparedOrders {
 		before := fingerprints(t, r)

@@ -9,6 +9,7 @@ import (
 
 	"attestry/api/snapshots"
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/snapshot"
 	"attestry/scripts/bench/benchtest/baseline"
 	"attestry/scripts/bench/benchtest/measure"
@@ -44,9 +45,7 @@ func TestEveryKindOfWorkloadIsMeasured(t *testing.T) {
 			f := *shared
 			f.scope = evidence.NewID()
 			got, err := w.run(t.Context(), &f, shortest)
-			if err != nil {
-				t.Fatal(err)
-			}
+			evidencetest.Must(t, err)
 			for side, figures := range map[string]measure.Summary{"service": got.Service, "baseline": got.Baseline} {
 				// With beside, the service gets more requests, until beside returns.
 				enough, more := measure.Rounds*w.clients, w.beside != nil && side == "service"
@@ -94,13 +93,9 @@ func TestRunFailsOnAnUnexpectedAnswer(t *testing.T) {
 func openFixtureOf(t *testing.T) *fixture {
 	t.Helper()
 	f, err := openFixture(t.Context(), Engines{}, t.TempDir(), true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	t.Cleanup(func() {
-		if err := f.close(); err != nil {
-			t.Error(err)
-		}
+		evidencetest.Check(t, f.close())
 	})
 	return f
 }
@@ -108,23 +103,17 @@ func openFixtureOf(t *testing.T) *fixture {
 func TestSeededImagesAreShownWithTwoFlows(t *testing.T) {
 	f := openFixtureOf(t)
 	for _, seed := range []seed{seedImages, seedHistory(3)} {
-		if err := seed(t.Context(), f, 8); err != nil {
-			t.Fatal(err)
-		}
+		evidencetest.Must(t, seed(t.Context(), f, 8))
 	}
 	got, err := newConnection(f.address, f.key).send(request{
 		method: http.MethodGet, path: f.path("/snapshots/{org}/{history}/-1"), want: answer{status: http.StatusOK},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	var shown struct {
 		Index     int64
 		Artifacts []snapshots.SnapshotArtifact
 	}
-	if err := json.Unmarshal([]byte(got.body), &shown); err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, json.Unmarshal([]byte(got.body), &shown))
 	differences := 0
 	for _, artifact := range shown.Artifacts {
 		if len(artifact.Flows) != 2 || artifact.CommitLeadTime == nil || artifact.CommitURL == nil {
@@ -150,19 +139,13 @@ func TestHistoryFailsWhenAReportMakesNoSnapshot(t *testing.T) {
 
 func TestBaselineRefusesInvalidReports(t *testing.T) {
 	s, err := baseline.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
 	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		evidencetest.Check(t, s.Close())
 	})
 	_, err = newConnection(s.Address, "").send(request{
 		method: http.MethodPut, path: baseline.ReportPath, body: []byte(`{"artifacts":[],"Type":"K8S"}`),
 		want: answer{status: http.StatusBadRequest},
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	evidencetest.Check(t, err)
 }
