@@ -13,10 +13,7 @@ func entry(name, id string, at float64) Entry {
 }
 
 func entryIDs(entries []Entry) []string {
-	ids := []string{}
-	for _, e := range entries {
-		ids = append(ids, e.ID)
-	}
+	ids := Map(entries, func(e Entry) string { return e.ID })
 	slices.Sort(ids)
 	return ids
 }

@@ -8,14 +8,12 @@ import (
 	"time"
 
 	"code.dny.dev/ssrf"
+
+	"attestry/evidence"
 )
 
 func prefixes(texts ...string) []netip.Prefix {
-	var all []netip.Prefix
-	for _, text := range texts {
-		all = append(all, netip.MustParsePrefix(text))
-	}
-	return all
+	return evidence.Map(texts, netip.MustParsePrefix)
 }
 
 func TestAddressesAreRefusedUnlessTheyArePublicOrAllowed(t *testing.T) {

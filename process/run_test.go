@@ -149,9 +149,7 @@ func TestFlagsOverrideTheEnvironment(t *testing.T) {
 	}
 	tr.expect(t, t.Context(), 0, "--queues", "reports=2")
 	tr.expect(t, t.Context(), 1, "--queues", "repots=2")
-	if !strings.Contains(tr.errs.String(), "\n--queues: ") {
-		t.Errorf("it says %s", tr.errs)
-	}
+	evidencetest.Contains(t, tr.errs.String(), "\n--queues: ")
 }
 
 func TestProcessDoesNotStartWithAnInvalidBootstrapFile(t *testing.T) {
@@ -162,9 +160,7 @@ func TestProcessDoesNotStartWithAnInvalidBootstrapFile(t *testing.T) {
 	}
 	tr.bootstrap(t, "users:\n  - name: anna\n    api_keys:\n      - key: short\n")
 	tr.expect(t, t.Context(), 1)
-	if want := filepath.Join(tr.folder, "bootstrap.yaml") + ":4: "; !strings.Contains(tr.errs.String(), want) {
-		t.Errorf("no %q in %s", want, tr.errs)
-	}
+	evidencetest.Contains(t, tr.errs.String(), filepath.Join(tr.folder, "bootstrap.yaml")+":4: ")
 	left, err := os.ReadDir(tr.folder)
 	if err != nil || len(left) != 1 {
 		t.Errorf("the folder holds more than the bootstrap file: %v, %v", left, err)
@@ -178,9 +174,7 @@ func TestBootstrapThatConflictsWithTheDatabaseChangesNothing(t *testing.T) {
 	before := tr.documents(t)
 	tr.bootstrap(t, "users:\n  - name: bert\norganizations:\n  - name: anna\n")
 	tr.expect(t, t.Context(), 1)
-	if !strings.Contains(tr.errs.String(), "bootstrap organization anna: ") {
-		t.Errorf("it says %s", tr.errs)
-	}
+	evidencetest.Contains(t, tr.errs.String(), "bootstrap organization anna: ")
 	if after := tr.documents(t); len(before) == 0 || !reflect.DeepEqual(before, after) {
 		t.Errorf("the database has changed from %v to %v", before, after)
 	}
@@ -215,9 +209,7 @@ func TestProcessEndsWithTheErrorOfItsWork(t *testing.T) {
 	tr := newTrial(t)
 	tr.work = func(context.Context, *Process) error { return errors.New("the port is taken") }
 	tr.expect(t, t.Context(), 1)
-	if !strings.Contains(tr.errs.String(), "the port is taken") {
-		t.Errorf("it says %s", tr.errs)
-	}
+	evidencetest.Contains(t, tr.errs.String(), "the port is taken")
 }
 
 func TestProcessStoppedDuringItsStartHasNotFailed(t *testing.T) {
@@ -237,9 +229,7 @@ func TestMessagesOfTheRedisClientAreLoggedAsJSON(t *testing.T) {
 		return nil
 	}
 	tr.expect(t, t.Context(), 0)
-	if !strings.Contains(tr.errs.String(), `"msg":"redis`) {
-		t.Errorf("nothing of Redis in %s", tr.errs)
-	}
+	evidencetest.Contains(t, tr.errs.String(), `"msg":"redis`)
 	for line := range strings.Lines(tr.errs.String()) {
 		if !json.Valid([]byte(line)) {
 			t.Errorf("not JSON: %s", line)
@@ -277,9 +267,7 @@ func TestHealthcheckFailsWhenTheProcessIsUnhealthy(t *testing.T) {
 func TestHealthcheckFailsWithoutAMonitoringPort(t *testing.T) {
 	tr := newTrial(t)
 	tr.expect(t, t.Context(), 1, "healthcheck")
-	if !strings.Contains(tr.errs.String(), "off") {
-		t.Errorf("it says %s", tr.errs)
-	}
+	evidencetest.Contains(t, tr.errs.String(), "off")
 }
 
 func TestHealthcheckAsksWhereTheMonitoringPortListens(t *testing.T) {

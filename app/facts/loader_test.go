@@ -23,10 +23,7 @@ func TestArtifactIsNamedByItsNewestOrigin(t *testing.T) {
 		"the last flow is last":  {[]float64{1, 2, 3}, "third"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var origins []evidence.Origin
-			for _, at := range test.times {
-				origins = append(origins, evidence.Origin{Time: at})
-			}
+			origins := evidence.Map(test.times, func(at float64) evidence.Origin { return evidence.Origin{Time: at} })
 			if got := facts.NewestName(origins, evaluated); got != test.want {
 				t.Errorf("NewestName returned %q, not %q", got, test.want)
 			}

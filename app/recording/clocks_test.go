@@ -190,10 +190,7 @@ var stories = map[string]func(s *clockFixture){
 		for _, flow := range []string{"flow", "other", "third", "fourth"} {
 			ids = append(ids, s.report(flow, "t", apptest.Sha("1", 64)))
 			origins, build := s.origins(apptest.Sha("1", 64))
-			var got []string
-			for _, origin := range origins {
-				got = append(got, origin.Record)
-			}
+			got := evidence.Map(origins, func(origin evidence.Origin) string { return origin.Record })
 			if !slices.Equal(got, ids) || build != ids[0] {
 				s.T.Errorf("turn %d: origins %v, the build %s, want %v", s.turn, got, build, ids)
 			}

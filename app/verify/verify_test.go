@@ -19,6 +19,7 @@ import (
 	"attestry/app/verify"
 	"attestry/evidence"
 	"attestry/evidence/audit"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/storage/environments"
@@ -262,11 +263,7 @@ func TestDamagedAndMissingContentIsFound(t *testing.T) {
 			if strings.Count(found, "\n")+1 != len(c.want) {
 				t.Errorf("found\n%s\nwant %q", found, c.want)
 			}
-			for _, want := range c.want {
-				if !strings.Contains(found, want) {
-					t.Errorf("found\n%s\nwant %q", found, want)
-				}
-			}
+			evidencetest.Contains(t, found, c.want...)
 		})
 	}
 }

@@ -21,10 +21,7 @@ func TestTheLastReviewDecides(t *testing.T) {
 		"unapproved, then approved": {[]State{Unapproved, Unapproved, Approved}, Approved},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var reviews []Review
-			for _, state := range c.reviews {
-				reviews = append(reviews, Review{State: state})
-			}
+			reviews := evidence.Map(c.reviews, func(state State) Review { return Review{State: state} })
 			if got := Overall(reviews); got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}

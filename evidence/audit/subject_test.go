@@ -107,10 +107,7 @@ func TestSubjectEventsAndDecisionsMustFitTheDocuments(t *testing.T) {
 			for i := range v.environments {
 				v.checkDecisions(&v.environments[i], "it")
 			}
-			var reasons []string
-			for _, finding := range v.findings {
-				reasons = append(reasons, finding.Reason)
-			}
+			reasons := evidence.Map(v.findings, func(finding Finding) string { return finding.Reason })
 			if got := strings.Join(reasons, "; "); got != c.want {
 				t.Errorf("the findings are %q", got)
 			}

@@ -1,4 +1,4 @@
-// Package evidencetest has a clock, and a check of errors, for tests of all packages.
+// Package evidencetest has a clock, and checks of errors and texts, for tests of all packages.
 package evidencetest
 
 import (

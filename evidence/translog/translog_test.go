@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
+	"attestry/evidence"
 	"attestry/evidence/evidencetest"
 	"attestry/evidence/translog"
 	"attestry/evidence/translog/translogtest"
@@ -19,11 +20,7 @@ type hashes []tlog.Hash
 
 // ReadHashes implements tlog.HashReader.
 func (h hashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
-	var found []tlog.Hash
-	for _, index := range indexes {
-		found = append(found, h[index])
-	}
-	return found, nil
+	return evidence.Map(indexes, func(index int64) tlog.Hash { return h[index] }), nil
 }
 
 func TestTreeAndTilesEqualThoseOfTheLibrary(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"attestry/app/apptest"
 	"attestry/app/verify"
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/process/backup"
 	"attestry/storage"
 	"attestry/storage/filesystem"
@@ -265,9 +266,7 @@ func TestInterruptedBackupIsNotRestorableAndIsContinued(t *testing.T) {
 		if !errors.Is(err, syscall.ENOSPC) {
 			t.Fatalf("with room for %d objects: %v", room, err)
 		}
-		if err := s.restore(backups, "", t.TempDir()); !errors.Is(err, backup.ErrNone) {
-			t.Errorf("a backup that was cut off is restored: %v", err)
-		}
+		evidencetest.Is(t, s.restore(backups, "", t.TempDir()), backup.ErrNone)
 		if _, err := os.Stat(filepath.Join(s.folder, "documents.backup")); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("the checkpoint is left: %v", err)
 		}
@@ -322,9 +321,7 @@ func TestInterruptedRestoreLeavesNoDatabaseAndCanBeRepeated(t *testing.T) {
 	s.must(err)
 	file := filepath.Join(folder, made.Files[len(made.Files)-1].Key)
 	s.must(os.Rename(file, file+".away"))
-	if err := s.restore(backups, "", target); !errors.Is(err, storage.ErrNotFound) {
-		t.Errorf("restored: %v", err)
-	}
+	evidencetest.Is(t, s.restore(backups, "", target), storage.ErrNotFound)
 	if _, err := os.Stat(filepath.Join(target, "documents")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("there is a database: %v", err)
 	}

@@ -181,11 +181,7 @@ func TestSpansFollowAReportToItsWebhook(t *testing.T) {
 			t.Errorf("spans have %q", hidden)
 		}
 	}
-	for _, want := range []string{"attestry-standalone", "deployment.environment.name"} {
-		if !strings.Contains(exported.resource, want) {
-			t.Errorf("the resource is %s, without %s", exported.resource, want)
-		}
-	}
+	evidencetest.Contains(t, exported.resource, "attestry-standalone", "deployment.environment.name")
 	if lines := strings.Count(log.String(), `"msg":"request"`); lines != 3 || strings.Count(log.String(), `"trace_id":"`) < lines || !strings.Contains(log.String(), `"trace_id":"`+traceID+`"`) {
 		t.Errorf("the log lacks traces: %s", &log)
 	}

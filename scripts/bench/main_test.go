@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -23,9 +22,7 @@ func TestRunPrintsItsConditionsAndResults(t *testing.T) {
 	evidencetest.Must(t, run(t.Context(), args, &out, io.Discard))
 	for _, want := range []string{"`go run ./scripts/bench --seconds 0.001 --rows 'report unchanged", "cores", "miniredis",
 		"| report unchanged, 100 artifacts, 1 client |"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("%q is missing in\n%s", want, out.String())
-		}
+		evidencetest.Contains(t, out.String(), want)
 	}
 	assertEmpty(t, data)
 
@@ -41,9 +38,7 @@ func TestInterruptedRunLeavesNothingBehind(t *testing.T) {
 	data := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := run(ctx, []string{"--data", data}, io.Discard, io.Discard); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	evidencetest.Is(t, run(ctx, []string{"--data", data}, io.Discard, io.Discard), context.Canceled)
 	assertEmpty(t, data)
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"attestry/evidence"
 	"attestry/evidence/translog"
 	"attestry/scripts/clienttest"
 )
@@ -36,10 +37,7 @@ const (
 func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimPrefix(r.URL.Path, "/api/v2")
 	if strings.HasPrefix(path, "/log/faults/tile/") {
-		var texts [][]byte
-		for _, entry := range f.entries {
-			texts = append(texts, entry.Text())
-		}
+		texts := evidence.Map(f.entries, func(entry translog.Entry) []byte { return entry.Text() })
 		w.Write(translog.Bundle(texts))
 		return
 	}

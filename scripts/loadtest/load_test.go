@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"attestry/evidence/evidencetest"
 	"attestry/scripts/clienttest"
 )
 
@@ -53,11 +54,9 @@ func TestLoadIsMeasured(t *testing.T) {
 	}
 	var out strings.Builder
 	l.print(&out)
-	for _, want := range []string{"| artifact |", "| report, changed |", "| snapshot |", "| all |", fmt.Sprintf("%d times artifact: status 503", refused.Load())} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("%q is not printed:\n%s", want, &out)
-		}
-	}
+	evidencetest.Contains(t, out.String(),
+		"| artifact |", "| report, changed |", "| snapshot |", "| all |",
+		fmt.Sprintf("%d times artifact: status 503", refused.Load()))
 	var picture struct {
 		Lines []struct{} `xml:"polyline"`
 	}

@@ -135,11 +135,8 @@ func TestStandaloneTakesSettingsFromFlagsAndEnvironment(t *testing.T) {
 	if got := get(t, "http://"+monitor+"/metrics"); got != 200 {
 		t.Errorf("/metrics answers %d", got)
 	}
-	for _, text := range []string{"http://" + address + ",", data, "https://evidence.example.com", "http://" + monitor + "/metrics"} {
-		if !strings.Contains(tr.out.String(), text) {
-			t.Errorf("no %s in %s", text, tr.out)
-		}
-	}
+	evidencetest.Contains(t, tr.out.String(),
+		"http://"+address+",", data, "https://evidence.example.com", "http://"+monitor+"/metrics")
 	if _, err := os.Stat(data + "/documents"); err != nil {
 		t.Error(err)
 	}

@@ -66,11 +66,7 @@ func newLog(t *testing.T) *testLog {
 
 // ReadHashes implements tlog.HashReader.
 func (l *testLog) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
-	var hashes []tlog.Hash
-	for _, index := range indexes {
-		hashes = append(hashes, l.hashes[index])
-	}
-	return hashes, nil
+	return evidence.Map(indexes, func(index int64) tlog.Hash { return l.hashes[index] }), nil
 }
 
 func (l *testLog) add(entry []byte) {

@@ -65,10 +65,7 @@ func TestDeploymentsOfARepositoryAreListedBySeveralEnvironments(t *testing.T) {
 	}
 	found, err := s.Deployments.List(t.Context(), query)
 	s.Must(err)
-	var times []float64
-	for _, one := range found {
-		times = append(times, one.Timestamp)
-	}
+	times := evidence.Map(found, func(one snapshot.Deployment) float64 { return one.Timestamp })
 	if count, err := s.Deployments.Count(t.Context(), query); count != 3 || err != nil || !slices.Equal(times, []float64{5, 3}) {
 		t.Errorf("found %v of %d, %v", times, count, err)
 	}

@@ -47,10 +47,7 @@ func TestLogicalEnvironmentsAreFoundByTheirMembers(t *testing.T) {
 			if spent := s.Docs.Commands.Load() - before; err != nil || spent != 1 {
 				t.Errorf("%d commands, %v", spent, err)
 			}
-			var want []string
-			for _, name := range c.want {
-				want = append(want, ids[name])
-			}
+			want := evidence.Map(c.want, func(name string) string { return ids[name] })
 			if slices.Sort(found); !slices.Equal(found, slices.Sorted(slices.Values(want))) {
 				t.Errorf("found %v, want %v", found, want)
 			}

@@ -51,9 +51,7 @@ func TestClosedStoreIsAnOutage(t *testing.T) {
 		"ping":   func() error { return store.Ping(t.Context()) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := run(); !errors.Is(err, storage.ErrOutage) {
-				t.Errorf("no outage: %v", err)
-			}
+			evidencetest.Is(t, run(), storage.ErrOutage)
 		})
 	}
 }

@@ -65,9 +65,7 @@ func TestUnknownControlsAreNotFound(t *testing.T) {
 		"tags":                 func() error { return controls.SetTags(t.Context(), "o", "C-2", map[string]string{"a": "1"}, nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := look(); !errors.Is(err, storage.ErrNotFound) {
-				t.Errorf("got %v", err)
-			}
+			evidencetest.Is(t, look(), storage.ErrNotFound)
 		})
 	}
 	if latest, err := controls.LatestVersion(t.Context(), "o", "C-2"); err != nil || latest != 0 {

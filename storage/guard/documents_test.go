@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/storage"
 	"attestry/storage/pebble/pebbletest"
 	"attestry/storage/storagetest"
@@ -107,9 +108,7 @@ func TestDatabasePingFailsAfterARefusedWriteUntilAProbeSucceeds(t *testing.T) {
 				t.Fatalf("%s returned %v", name, err)
 			}
 			for range 2 {
-				if err := docs.Ping(t.Context()); !errors.Is(err, storage.ErrWriteRefused) {
-					t.Errorf("Ping of a full database returned %v", err)
-				}
+				evidencetest.Is(t, docs.Ping(t.Context()), storage.ErrWriteRefused)
 			}
 			engine.full = false
 			b.now = b.now.Add(5 * time.Second)
@@ -184,12 +183,8 @@ func TestCancelledProbeKeepsTheReason(t *testing.T) {
 	if err := storagetest.Insert(ctx, docs, plain, content("{}")); !errors.Is(err, storage.ErrWriteRefused) {
 		t.Fatal(err)
 	}
-	if err := docs.Ping(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("Ping whose context ends returned %v", err)
-	}
-	if err := docs.Ping(t.Context()); !errors.Is(err, storage.ErrWriteRefused) {
-		t.Errorf("then Ping of a full database returned %v", err)
-	}
+	evidencetest.Is(t, docs.Ping(ctx), context.Canceled)
+	evidencetest.Is(t, docs.Ping(t.Context()), storage.ErrWriteRefused)
 }
 
 // damagedDatabase is a database whose files are damaged.

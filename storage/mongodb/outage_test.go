@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver"
 
+	"attestry/evidence/evidencetest"
 	"attestry/storage"
 	"attestry/storage/storagetest"
 )
@@ -38,9 +39,7 @@ func TestUnreachableServerIsAnOutage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if err := run(); !errors.Is(err, storage.ErrOutage) {
-				t.Errorf("no outage: %v", err)
-			}
+			evidencetest.Is(t, run(), storage.ErrOutage)
 		})
 	}
 }
@@ -88,9 +87,7 @@ func TestOutagesAreDistinguishedFromOtherErrors(t *testing.T) {
 	ctx, cancel := soon()
 	defer cancel()
 	err := command(ctx, func(context.Context) error { return mongo.CommandError{Code: 50} })
-	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("the caller's deadline shows as %v", err)
-	}
+	evidencetest.Is(t, err, context.DeadlineExceeded)
 }
 
 func TestErrorsThatTheDriverRetriesAreOutages(t *testing.T) {

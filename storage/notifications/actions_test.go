@@ -53,9 +53,7 @@ func TestAChangeThatFailsStoresNothing(t *testing.T) {
 			all.All = nil
 			return refused
 		})
-		if !errors.Is(err, refused) {
-			t.Errorf("got %v", err)
-		}
+		evidencetest.Is(t, err, refused)
 		put(t, actions, notification.Action{Name: "kept"})
 	}
 	all, err := actions.Of(t.Context(), "org")

@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"attestry/app/apptest"
+	"attestry/evidence"
 	"attestry/evidence/evidencetest"
+	"attestry/evidence/job"
 	"attestry/evidence/notification"
 	"attestry/storage"
 	"attestry/storage/notifications"
@@ -26,10 +28,7 @@ func add(t *testing.T, deliveries *notifications.Deliveries, all ...notification
 // notices lists the ids of the notices of deliveries.
 func notices(t *testing.T, found *storage.Batches[notification.Delivery]) string {
 	t.Helper()
-	var ids []string
-	for _, one := range apptest.AllOf(t, found) {
-		ids = append(ids, one.Notice.ID)
-	}
+	ids := evidence.Map(apptest.AllOf(t, found), func(one notification.Delivery) string { return one.Notice.ID })
 	return strings.Join(ids, " ")
 }
 
@@ -73,10 +72,9 @@ func TestOnlyPendingDeliveriesAreDue(t *testing.T) {
 		if err != nil || next != "" {
 			t.Fatal(err, next)
 		}
-		var keys []string
-		for _, ref := range refs {
-			keys = append(keys, fmt.Sprint(strings.TrimSuffix(ref.Key, ".1."+first.ID()), " ", ref.Due))
-		}
+		keys := evidence.Map(refs, func(ref job.Ref) string {
+			return fmt.Sprint(strings.TrimSuffix(ref.Key, ".1."+first.ID()), " ", ref.Due)
+		})
 		return strings.Join(keys, ", ")
 	}
 	if got := due(20); got != "org/first 10, org/second 20" {

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"attestry/evidence/evidencetest"
 	"attestry/storage/storagetest"
 )
 
@@ -40,9 +41,7 @@ func TestCheckpointIsACopyOfTheRunningDatabase(t *testing.T) {
 	close(stop)
 	must(t, <-written)
 	must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("later")))
-	if err := db.Checkpoint(t.Context(), folder); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("a second checkpoint in the folder: %v", err)
-	}
+	evidencetest.Is(t, db.Checkpoint(t.Context(), folder), fs.ErrExist)
 
 	copied := openOn(t, folder, nil)
 	for _, id := range []string{"flushed", "in the log"} {
@@ -107,9 +106,7 @@ func TestFailedCheckpointDoesNotAffectTheDatabase(t *testing.T) {
 				}
 				return nil
 			})
-			if err := db.Checkpoint(t.Context(), folder); !errors.Is(err, syscall.ENOSPC) {
-				t.Errorf("the checkpoint: %v", err)
-			}
+			evidencetest.Is(t, db.Checkpoint(t.Context(), folder), syscall.ENOSPC)
 			if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("a part of it was left: %v", err)
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"attestry/evidence/evidencetest"
 	"attestry/storage"
 	"attestry/storage/pebble/manifest"
 	"attestry/storage/pebble/wal"
@@ -78,11 +79,7 @@ func mustRefuse(t *testing.T, folder string, want ...string) {
 		_ = db.Close()
 		t.Fatal("it was opened")
 	}
-	for _, one := range append(want, folder) {
-		if !strings.Contains(err.Error(), one) {
-			t.Errorf("%q is not in %q", one, err)
-		}
-	}
+	evidencetest.Contains(t, err.Error(), append(want, folder)...)
 }
 
 func TestMissingLogBetweenOthersIsRefused(t *testing.T) {

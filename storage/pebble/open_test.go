@@ -12,6 +12,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"attestry/evidence/evidencetest"
 	"attestry/storage"
 	"attestry/storage/storagetest"
 )
@@ -63,11 +64,7 @@ func TestOpenErrorsNameTheFolderAndTheRemedy(t *testing.T) {
 				_ = db.Close()
 				t.Fatal("it was opened")
 			}
-			for _, want := range append(test.want, folder) {
-				if !strings.Contains(err.Error(), want) {
-					t.Errorf("%q is not in %q", want, err)
-				}
-			}
+			evidencetest.Contains(t, err.Error(), append(test.want, folder)...)
 		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/storage"
 	"attestry/storage/storagetest"
 )
@@ -180,10 +181,6 @@ func TestClosedDatabaseIsAnOutage(t *testing.T) {
 	if _, err := db.Get(t.Context(), plainSchema(), "a"); !errors.Is(err, storage.ErrOutage) {
 		t.Errorf("read: %v", err)
 	}
-	if err := storagetest.Insert(t.Context(), db, plainSchema(), plain("a")); !errors.Is(err, storage.ErrOutage) {
-		t.Errorf("write: %v", err)
-	}
-	if err := db.Checkpoint(t.Context(), filepath.Join(t.TempDir(), "copy")); !errors.Is(err, storage.ErrOutage) {
-		t.Errorf("checkpoint: %v", err)
-	}
+	evidencetest.Is(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("a")), storage.ErrOutage)
+	evidencetest.Is(t, db.Checkpoint(t.Context(), filepath.Join(t.TempDir(), "copy")), storage.ErrOutage)
 }

@@ -3,9 +3,9 @@ package pebble
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
+	"attestry/evidence/evidencetest"
 	"attestry/storage"
 	"attestry/storage/storagetest"
 )
@@ -39,11 +39,7 @@ func TestOpenWithoutPermissionSaysSo(t *testing.T) {
 			if err == nil {
 				t.Fatal("it was opened")
 			}
-			for _, want := range []string{"permission denied", "must be able to write to the folder", folder} {
-				if !strings.Contains(err.Error(), want) {
-					t.Errorf("%q is not in %q", want, err)
-				}
-			}
+			evidencetest.Contains(t, err.Error(), "permission denied", "must be able to write to the folder", folder)
 		})
 	}
 }

@@ -32,10 +32,9 @@ func TestArtifactsAreListedNewestFirst(t *testing.T) {
 		"beyond":       {pipelines.ArtifactQuery{Offset: 3, Limit: 9}, nil},
 	} {
 		c.query.Org = "org"
-		var ids []string
-		for _, record := range apptest.AllOf(t, store.Artifacts.List(c.query)) {
-			ids = append(ids, record.ID)
-		}
+		ids := evidence.Map(apptest.AllOf(t, store.Artifacts.List(c.query)), func(record evidence.ArtifactRecord) string {
+			return record.ID
+		})
 		if !slices.Equal(ids, c.want) {
 			t.Errorf("%s: %v; want %v", name, ids, c.want)
 		}
@@ -190,10 +189,7 @@ func TestArtifactsOfACommitAreNewestFirst(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var ids []string
-		for _, record := range apptest.AllOf(t, found) {
-			ids = append(ids, record.ID)
-		}
+		ids := evidence.Map(apptest.AllOf(t, found), func(record evidence.ArtifactRecord) string { return record.ID })
 		if !slices.Equal(ids, c.want) {
 			t.Errorf("%s: %v; want %v", name, ids, c.want)
 		}

@@ -181,9 +181,7 @@ func TestArchivedTypeIsRestoredByItsNextVersion(t *testing.T) {
 	if err != nil || head.Archived || number != 2 || head.LastModifiedAt != 11 || head.CreatedAt != 1 {
 		t.Errorf("got %+v %d %v", head, number, err)
 	}
-	if err := types.Archive(t.Context(), "o", "other", 1); !errors.Is(err, storage.ErrNotFound) {
-		t.Errorf("got %v", err)
-	}
+	evidencetest.Is(t, types.Archive(t.Context(), "o", "other", 1), storage.ErrNotFound)
 }
 
 func TestLargeSchemasAreStoredAndEvaluated(t *testing.T) {

@@ -17,10 +17,7 @@ import (
 )
 
 func listed(attestations []evidence.Attestation) string {
-	var ids []string
-	for _, attestation := range attestations {
-		ids = append(ids, attestation.ID)
-	}
+	ids := evidence.Map(attestations, func(attestation evidence.Attestation) string { return attestation.ID })
 	return strings.Join(ids, " ")
 }
 

@@ -158,11 +158,7 @@ func TestResolvingManyFlowsIsOneCommand(t *testing.T) {
 }
 
 func idsAndNames(entries []names.Entry) [][2]string {
-	var all [][2]string
-	for _, entry := range entries {
-		all = append(all, [2]string{entry.ID, entry.Name})
-	}
-	return all
+	return evidence.Map(entries, func(entry names.Entry) [2]string { return [2]string{entry.ID, entry.Name} })
 }
 
 func TestResolvingManyFlowsFinishesInterruptedChanges(t *testing.T) {

@@ -126,10 +126,7 @@ func TestReportsWithoutAProviderJoinTheRepoOfTheirExternalIDAndHost(t *testing.T
 			}
 			repos, err := store.Repos.List(t.Context(), "org")
 			evidencetest.Must(t, err)
-			var providers []string
-			for _, repo := range repos {
-				providers = append(providers, repo.Provider)
-			}
+			providers := evidence.Map(repos, func(repo evidence.Repo) string { return repo.Provider })
 			if !slices.Equal(providers, c.providers) {
 				t.Errorf("the repositories have the providers %q, want %q", providers, c.providers)
 			}

@@ -3,6 +3,7 @@ package retention_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -76,9 +77,7 @@ func TestKeepCountsTheDaysOfTheOrganization(t *testing.T) {
 		t.Errorf("kept are %v, want %v", b.until, want)
 	}
 	b.retainErr = errors.New("refused")
-	if err := kept.Keep(t.Context(), "acme", "key"); !errors.Is(err, b.retainErr) {
-		t.Errorf("Keep returned %v", err)
-	}
+	evidencetest.Is(t, kept.Keep(t.Context(), "acme", "key"), b.retainErr)
 }
 
 func TestVerifyReportsWhetherTheStoreKeepsObjects(t *testing.T) {
@@ -104,11 +103,7 @@ func TestVerifyReportsWhetherTheStoreKeepsObjects(t *testing.T) {
 			if (err == nil) != (test.want == nil) {
 				t.Fatalf("Verify returned %v", err)
 			}
-			for _, part := range test.want {
-				if !strings.Contains(err.Error(), part) {
-					t.Errorf("%v lacks %q", err, part)
-				}
-			}
+			evidencetest.Contains(t, fmt.Sprint(err), test.want...)
 			if errors.Is(err, storage.ErrOutage) && strings.Contains(err.Error(), "object lock") {
 				t.Errorf("an outage is taken for a store without object lock: %v", err)
 			}

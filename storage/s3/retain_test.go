@@ -137,9 +137,7 @@ func TestDeleteOfARetainedObjectRemovesItsDeleteMarkers(t *testing.T) {
 	if _, err := store.Stat(t.Context(), object.Key); !errors.Is(err, storage.ErrNotFound) {
 		t.Fatalf("Stat of a hidden object: %v", err)
 	}
-	if err := store.Delete(t.Context(), object.Key); !errors.Is(err, storage.ErrRetained) {
-		t.Errorf("Delete returned %v", err)
-	}
+	evidencetest.Is(t, store.Delete(t.Context(), object.Key), storage.ErrRetained)
 	requireReadable(t, store, object.Key, "evidence")
 }
 

@@ -63,9 +63,7 @@ func TestAlterationHasItsLineAndText(t *testing.T) {
 	if all[6].line() != 6 || all[6].diff() != "-\t\tg()\n+\t\t\n" {
 		t.Errorf("line %d: %s", all[6].line(), all[6].diff())
 	}
-	if !strings.Contains(all[6].text(), "> 1 {\n\t\t\n\t}\n") {
-		t.Errorf("the altered file is %s", all[6].text())
-	}
+	evidencetest.Contains(t, all[6].text(), "> 1 {\n\t\t\n\t}\n")
 }
 
 func TestSeedChoosesTheSameAlterationsAfterOtherLinesHaveChanged(t *testing.T) {

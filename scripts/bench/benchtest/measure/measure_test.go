@@ -70,9 +70,7 @@ func TestFailureOfBesideEndsTheRun(t *testing.T) {
 	fault := errors.New("wrong answer")
 	nothing := func() error { return nil }
 	_, err := Run(t.Context(), []Client{{Service: nothing, Baseline: nothing, Beside: func() error { return fault }}}, time.Nanosecond)
-	if !errors.Is(err, fault) {
-		t.Errorf("got %v", err)
-	}
+	evidencetest.Is(t, err, fault)
 }
 
 func TestFailedOperationEndsTheRun(t *testing.T) {
@@ -91,7 +89,5 @@ func TestInterruptedRunFails(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	operation := func() error { cancel(); return nil }
 	_, err := Run(ctx, []Client{{Service: operation, Baseline: operation}}, time.Hour)
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	evidencetest.Is(t, err, context.Canceled)
 }
