@@ -28,7 +28,7 @@ func bootstrapWithMadeKeys() identity.Bootstrap {
 
 func TestApplyBootstrapIsIdempotent(t *testing.T) {
 	docs, clock := newTenancyDocuments(t), evidencetest.NewClock(time.Unix(1_800_000_000, 0))
-	first := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
+	first := open(t, docs, clock)
 	made := apply(t, first, bootstrapWithMadeKeys())
 	if len(made) != 2 || made[0].Description != "ci" || made[1].ExpiresAt != 4_000_000_000 {
 		t.Fatalf("made %+v", made)
@@ -42,8 +42,7 @@ func TestApplyBootstrapIsIdempotent(t *testing.T) {
 	first.Close()
 	stored := docs.bodies()
 
-	second := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
-	t.Cleanup(second.Close)
+	second := open(t, docs, clock)
 	before := docs.writes()
 	if again := apply(t, second, bootstrapWithMadeKeys()); len(again) != 0 {
 		t.Errorf("%d keys were made again", len(again))
@@ -220,11 +219,7 @@ func TestApplyBootstrapOfAFaultyDeclarationChangesNothing(t *testing.T) {
 			if err == nil || len(made) != 0 {
 				t.Errorf("it made %d keys, %v", len(made), err)
 			}
-			for _, want := range test.want {
-				if !strings.Contains(fmt.Sprint(err), want) {
-					t.Errorf("%q is not in %q", want, err)
-				}
-			}
+			evidencetest.Contains(t, fmt.Sprint(err), test.want...)
 			if !maps.Equal(docs.stored(), before) {
 				t.Errorf("the stores have changed from %v to %v", before, docs.stored())
 			}
@@ -243,14 +238,12 @@ func TestApplyBootstrapThatFailsMidwayIsCompletedByTheNext(t *testing.T) {
 	docs.hook(func(command, collection, id string) error {
 		if command == "insert" && collection == "organizations" && id == "open" {
 			docs.hook(nil)
-			other := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
-			defer other.Close()
+			other := open(t, docs, clock)
 			apply(t, other, identity.Bootstrap{Users: []identity.DeclaredUser{{Name: "open"}}})
 		}
 		return nil
 	})
-	store := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
-	t.Cleanup(store.Close)
+	store := open(t, docs, clock)
 	returned, err := store.ApplyBootstrap(t.Context(), bootstrapWithMadeKeys())
 	if err == nil || len(returned) != 2 {
 		t.Fatalf("%d keys were returned, %v", len(returned), err)
@@ -276,8 +269,7 @@ func TestApplyBootstrapByManyProcessesMakesEverythingOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range processes {
 		wg.Go(func() {
-			store := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
-			defer store.Close()
+			store := open(t, docs, clock)
 			keys, err := store.ApplyBootstrap(t.Context(), bootstrapWithMadeKeys())
 			evidencetest.Check(t, err)
 			mu.Lock()
@@ -289,8 +281,7 @@ func TestApplyBootstrapByManyProcessesMakesEverythingOnce(t *testing.T) {
 	if len(made) != 2 {
 		t.Errorf("%d keys were returned, want 2", len(made))
 	}
-	store := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
-	t.Cleanup(store.Close)
+	store := open(t, docs, clock)
 	ids := map[string]bool{}
 	for _, key := range made {
 		ids[authenticate(t, store, key.Secret.Reveal()).UserID] = true
@@ -317,11 +308,11 @@ func TestApplyBootstrapCompletesAnInterruptedOne(t *testing.T) {
 			}
 			return nil
 		})
-		killed := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
+		killed := open(t, docs, clock)
 		returned, err := killed.ApplyBootstrap(t.Context(), bootstrapWithMadeKeys())
 		killed.Close()
 		docs.hook(nil)
-		store := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
+		store := open(t, docs, clock)
 		returned = append(returned, apply(t, store, bootstrapWithMadeKeys())...)
 		checkComplete(t, store, returned, fmt.Sprintf("killed at command %d", at))
 		store.Close()
@@ -359,8 +350,7 @@ func TestRevokedMadeKeyIsNotMadeAgain(t *testing.T) {
 	if again := apply(t, store, declared); len(again) != 0 {
 		t.Error("the key was made again")
 	}
-	_, err := store.Authenticate(t.Context(), made[0].Secret.Reveal())
-	wantCode(t, err, evidence.Unauthorized)
+	wantUnauthorized(t, store, made[0].Secret.Reveal())
 }
 
 func TestEntriesDeclaredAbsentAreRemoved(t *testing.T) {
@@ -374,8 +364,7 @@ func TestEntriesDeclaredAbsentAreRemoved(t *testing.T) {
 	for range 2 {
 		apply(t, store, declared)
 		for _, secret := range []string{annasKey, bertsKey, made[0].Secret.Reveal()} {
-			_, err := store.Authenticate(t.Context(), secret)
-			wantCode(t, err, evidence.Unauthorized)
+			wantUnauthorized(t, store, secret)
 		}
 		anna := authenticate(t, store, made[1].Secret.Reveal())
 		_, err := store.Access(t.Context(), anna, "acme")
@@ -384,8 +373,7 @@ func TestEntriesDeclaredAbsentAreRemoved(t *testing.T) {
 	wantLog(t, store, "acme", "removed user anna snapshotter->none by  (script)")
 	// A key that is still in a file does not come back.
 	apply(t, store, bootstrapWithMadeKeys())
-	_, err := store.Authenticate(t.Context(), annasKey)
-	wantCode(t, err, evidence.Unauthorized)
+	wantUnauthorized(t, store, annasKey)
 	if got := access(t, store, made[1].Secret.Reveal(), "acme"); got != evidence.Snapshotter {
 		t.Errorf("anna, who is declared again, is %v", got)
 	}

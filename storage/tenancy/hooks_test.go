@@ -2,7 +2,6 @@ package tenancy_test
 
 import (
 	"errors"
-	"log/slog"
 	"maps"
 	"strings"
 	"testing"
@@ -76,8 +75,7 @@ func TestUIDsOfHooksBelongToOneOrganization(t *testing.T) {
 		"given to two":         {{Name: "acme", Hooks: []identity.DeclaredHook{hook}}, {Name: "other", Hooks: []identity.DeclaredHook{hook}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			elsewhere := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
-			defer elsewhere.Close()
+			elsewhere := open(t, docs, clock)
 			_, err := elsewhere.ApplyBootstrap(t.Context(), identity.Bootstrap{Organizations: declared})
 			if err == nil || !strings.Contains(err.Error(), "the uid of a webhook") || strings.Contains(err.Error(), "of-the-first") {
 				t.Errorf("got %v", err)

@@ -2,7 +2,6 @@ package tenancy_test
 
 import (
 	"errors"
-	"log/slog"
 	"maps"
 	"strings"
 	"sync"
@@ -48,8 +47,7 @@ func TestNamesThatDifferOnlyByCaseAreTaken(t *testing.T) {
 
 func TestOnlyOneOfNamesThatDifferByCaseIsCreated(t *testing.T) {
 	here, docs, clock := newTenancy(t)
-	elsewhere := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
-	t.Cleanup(elsewhere.Close)
+	elsewhere := open(t, docs, clock)
 	anna, err := here.User(t.Context(), "anna")
 	evidencetest.Must(t, err)
 	var created atomic.Int64

@@ -39,10 +39,17 @@ func tenancyBootstrap() identity.Bootstrap {
 func newTenancy(t *testing.T) (*tenancy.Tenancy, *tenancyDocuments, *evidencetest.Clock) {
 	t.Helper()
 	docs, clock := newTenancyDocuments(t), evidencetest.NewClock(time.Unix(1_800_000_000, 0))
-	store := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
-	t.Cleanup(store.Close)
+	store := open(t, docs, clock)
 	apply(t, store, tenancyBootstrap())
 	return store, docs, clock
+}
+
+// open opens a Tenancy of another process.
+func open(t *testing.T, docs storage.Documents, clock *evidencetest.Clock) *tenancy.Tenancy {
+	t.Helper()
+	store := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
+	t.Cleanup(store.Close)
+	return store
 }
 
 func apply(t *testing.T, store *tenancy.Tenancy, declared identity.Bootstrap) []identity.MadeKey {
@@ -71,6 +78,12 @@ func wantCode(t *testing.T, err error, want evidence.Code) {
 	if got := evidence.CodeOf(err); got != want {
 		t.Errorf("got %q (%v), want %q", got, err, want)
 	}
+}
+
+func wantUnauthorized(t *testing.T, store *tenancy.Tenancy, secret string) {
+	t.Helper()
+	_, err := store.Authenticate(t.Context(), secret)
+	wantCode(t, err, evidence.Unauthorized)
 }
 
 func TestSecretsThatCannotBeKeysCostNoCommand(t *testing.T) {
@@ -139,15 +152,12 @@ func TestOnlySecretsThatWereNeverKeysAreUnknown(t *testing.T) {
 func TestUnknownKeysAreCachedUntilTheyAreDeclared(t *testing.T) {
 	const added = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbm5hIn0.c2ln"
 	here, docs, clock := newTenancy(t)
-	there := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
-	t.Cleanup(there.Close)
+	there := open(t, docs, clock)
 	stores := []*tenancy.Tenancy{here, there}
 	for _, store := range stores {
-		_, err := store.Authenticate(t.Context(), added)
-		wantCode(t, err, evidence.Unauthorized)
+		wantUnauthorized(t, store, added)
 		before := docs.count()
-		_, err = store.Authenticate(t.Context(), added)
-		wantCode(t, err, evidence.Unauthorized)
+		wantUnauthorized(t, store, added)
 		if n := docs.count() - before; n != 0 {
 			t.Errorf("looking it up again takes %d commands", n)
 		}
@@ -162,8 +172,7 @@ func TestUnknownKeysAreCachedUntilTheyAreDeclared(t *testing.T) {
 
 func TestRemovedMemberWithoutAKeyLosesAccessInOtherProcesses(t *testing.T) {
 	here, docs, clock := newTenancy(t)
-	elsewhere := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
-	t.Cleanup(elsewhere.Close)
+	elsewhere := open(t, docs, clock)
 	anna, err := elsewhere.UserPrincipal(t.Context(), "anna", clock.Now())
 	evidencetest.Must(t, err)
 	if access, err := elsewhere.Access(t.Context(), anna, "acme"); err != nil || access.Role != evidence.Snapshotter {
@@ -186,23 +195,19 @@ func TestAKeyStopsWorkingTheSecondItExpires(t *testing.T) {
 	clock.Advance(4 * time.Second)
 	authenticate(t, store, annasKey)
 	clock.Advance(time.Second)
-	_, err := store.Authenticate(t.Context(), annasKey)
-	wantCode(t, err, evidence.Unauthorized)
+	wantUnauthorized(t, store, annasKey)
 }
 
 func TestRevocationTakesEffectAtOnceAndSoonInOtherProcesses(t *testing.T) {
 	here, docs, clock := newTenancy(t)
-	elsewhere := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
-	t.Cleanup(elsewhere.Close)
+	elsewhere := open(t, docs, clock)
 	authenticate(t, here, annasKey)
 	authenticate(t, elsewhere, annasKey)
 
 	apply(t, here, revoked(clock))
-	_, err := here.Authenticate(t.Context(), annasKey)
-	wantCode(t, err, evidence.Unauthorized)
+	wantUnauthorized(t, here, annasKey)
 	clock.Advance(10 * time.Second)
-	_, err = elsewhere.Authenticate(t.Context(), annasKey)
-	wantCode(t, err, evidence.Unauthorized)
+	wantUnauthorized(t, elsewhere, annasKey)
 }
 
 func TestALookUpUnderWayDoesNotOutliveARevocation(t *testing.T) {
@@ -230,8 +235,7 @@ func TestALookUpUnderWayDoesNotOutliveARevocation(t *testing.T) {
 	apply(t, store, revoked(clock))
 	close(goOn)
 	<-done
-	_, err := store.Authenticate(t.Context(), annasKey)
-	wantCode(t, err, evidence.Unauthorized)
+	wantUnauthorized(t, store, annasKey)
 }
 
 func TestAccessReturnsTheRoleOfTheMembership(t *testing.T) {
@@ -258,8 +262,7 @@ func TestAccessReturnsTheRoleOfTheMembership(t *testing.T) {
 
 func TestBetaTakesEffectAtOnceAndSoonInOtherProcesses(t *testing.T) {
 	here, docs, clock := newTenancy(t)
-	elsewhere := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
-	t.Cleanup(elsewhere.Close)
+	elsewhere := open(t, docs, clock)
 	anna := authenticate(t, here, annasKey)
 	wantBeta := func(store *tenancy.Tenancy, want bool) {
 		t.Helper()
@@ -276,9 +279,7 @@ func TestBetaTakesEffectAtOnceAndSoonInOtherProcesses(t *testing.T) {
 		authenticate(t, elsewhere, annasKey)
 		wantBeta(elsewhere, enabled)
 	}
-	if err := here.SetBeta(t.Context(), "no-such-org", true); !errors.Is(err, storage.ErrNotFound) {
-		t.Errorf("an unknown organization gives %v", err)
-	}
+	evidencetest.Is(t, here.SetBeta(t.Context(), "no-such-org", true), storage.ErrNotFound)
 }
 
 func TestOnlyAChangeOfBetaUpdatesTheTimeOfModification(t *testing.T) {
@@ -357,7 +358,7 @@ func TestInvisibleAndUnknownOrganizationsTakeTheSameCommands(t *testing.T) {
 
 func TestLastUseIsWrittenOnceAMinute(t *testing.T) {
 	store, docs, clock := newTenancy(t)
-	elsewhere := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
+	elsewhere := open(t, docs, clock)
 	before := docs.writes()
 	authenticate(t, store, annasKey)
 	waitFor(t, func() bool { return docs.writes() == before+1 })
@@ -373,14 +374,12 @@ func TestLastUseIsWrittenOnceAMinute(t *testing.T) {
 	if n := docs.writes() - before; n != 2 {
 		t.Errorf("%d writes in a minute and one use after it, want 2", n)
 	}
-	if !strings.Contains(docs.bodies(), `"last_used_at":1800000060`) {
-		t.Error("the last use is not recorded")
-	}
+	evidencetest.Contains(t, docs.bodies(), `"last_used_at":1800000060`)
 }
 
 func TestUseOfAKeyInTwoProcessesIsWrittenOnce(t *testing.T) {
 	store, docs, clock := newTenancy(t)
-	elsewhere := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
+	elsewhere := open(t, docs, clock)
 	goOn := make(chan struct{})
 	docs.hook(func(command, _, _ string) error {
 		if command == "replace" {

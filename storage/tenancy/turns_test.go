@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -66,8 +65,7 @@ func issueKeys(t *testing.T, processes ...*tenancy.Tenancy) {
 func openProcess(t *testing.T, docs storage.Documents) *tenancy.Tenancy {
 	t.Helper()
 	clock := evidencetest.NewClock(time.Unix(1_800_000_000, 0))
-	process := tenancy.New(docs, clock.Now, slog.New(slog.DiscardHandler))
-	t.Cleanup(process.Close)
+	process := open(t, docs, clock)
 	return process
 }
 
@@ -103,9 +101,7 @@ func TestWaitingChangeEndsWhenItsRequestIsCancelled(t *testing.T) {
 			ended <- err
 		}()
 		cancel()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
-			t.Errorf("the change that waits ends with %v", err)
-		}
+		evidencetest.Is(t, <-ended, context.Canceled)
 		return nil
 	})
 	if _, err := store.SetMember(t.Context(), "open", "bert", evidence.Reader, annaActs); err != nil {
