@@ -13,6 +13,7 @@ import (
 	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
 
+	"attestry/evidence"
 	"attestry/evidence/evidencetest"
 	"attestry/evidence/job"
 	"attestry/tasks"
@@ -97,10 +98,7 @@ func TestTaskHasTheTraceOfTheLastRecord(t *testing.T) {
 	dispatcher.Run(ctx)
 	waiting, err := asynq.NewInspectorFromRedisClient(client).ListPendingTasks(job.QueueReports)
 	evidencetest.Must(t, err)
-	var payloads []string
-	for _, task := range waiting {
-		payloads = append(payloads, string(task.Payload))
-	}
+	payloads := evidence.Map(waiting, func(task *asynq.TaskInfo) string { return string(task.Payload) })
 	slices.Sort(payloads)
 	if want := []string{`{"environment":"one","trace":"last"}`, `{"environment":"two"}`}; !slices.Equal(payloads, want) {
 		t.Errorf("the tasks have %q, want %q", payloads, want)

@@ -14,8 +14,7 @@ import (
 
 // TestAnyFlippedByteIsFound alters one byte of each member in turn.
 func TestAnyFlippedByteIsFound(t *testing.T) {
-	s := newScene(t)
-	s.deliver()
+	s := delivered(t)
 	flips := 400
 	if testing.Short() {
 		flips = 12
@@ -42,8 +41,7 @@ func TestAnyFlippedByteIsFound(t *testing.T) {
 }
 
 func TestMissingAndAddedMembersAreFound(t *testing.T) {
-	s := newScene(t)
-	s.deliver()
+	s := delivered(t)
 	members := s.packageOf(s.ofTrail("1"))
 	for i, m := range members {
 		result := verify(t, slices.Delete(slices.Clone(members), i, i+1))
@@ -117,8 +115,7 @@ func sum(t *testing.T, contents map[string][]byte) {
 
 // TestForgedPackagesAreFound changes facts, verdicts or the subject of a package, and recomputes all checksums.
 func TestForgedPackagesAreFound(t *testing.T) {
-	s := newScene(t)
-	s.deliver()
+	s := delivered(t)
 	members := s.packageOf(s.ofTrail("1"))
 	if result := verify(t, forge(t, members, func(path, content string) string {
 		if path == audit.InstructionsPath {
@@ -195,8 +192,7 @@ const aFlow = `"flows": [
       ]`
 
 func TestDroppedMembersAreFoundThoughTheChecksumsMatch(t *testing.T) {
-	s := newScene(t)
-	s.deliver()
+	s := delivered(t)
 	id := s.attest("1", attestation("note", evidence.TypeGeneric))
 	for _, subject := range []audit.Assembly{s.ofTrail("1"), s.ofArtifact(current), s.ofAttestation("1", id)} {
 		members := s.packageOf(subject)
@@ -219,8 +215,7 @@ func TestDroppedMembersAreFoundThoughTheChecksumsMatch(t *testing.T) {
 }
 
 func TestUnknownMembersAreFoundThoughTheChecksumsMatch(t *testing.T) {
-	s := newScene(t)
-	s.deliver()
+	s := delivered(t)
 	members := s.packageOf(s.ofTrail("1"))
 	for _, path := range []string{
 		"more.txt", "/trail.json", "../trail.json", "attestations/../trail.json", "attestations/x/install.sh", "trails/" + s.flow + ".json",

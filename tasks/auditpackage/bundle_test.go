@@ -1,7 +1,6 @@
 package auditpackage_test
 
 import (
-	"errors"
 	"strconv"
 	"strings"
 	"testing"
@@ -9,6 +8,7 @@ import (
 	"attestry/app/population"
 	"attestry/evidence"
 	"attestry/evidence/audit"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/period"
 	"attestry/storage"
 	"attestry/storage/governance"
@@ -94,14 +94,10 @@ func TestBundleIsAssembledAgainWhenFactsOutsideItsSampleChange(t *testing.T) {
 	} {
 		t.Run(change.name, func(t *testing.T) {
 			s.assemble(subject)
-			if answer := s.ask(subject); answer.Progress != audit.Complete {
-				t.Fatalf("before the change the bundle is %s", answer.Progress)
-			}
+			s.wantProgress(subject, audit.Complete)
 			change.make()
 			s.sequence()
-			if answer := s.ask(subject); answer.Progress != audit.Pending {
-				t.Errorf("after the change the bundle is %s", answer.Progress)
-			}
+			s.wantProgress(subject, audit.Pending)
 		})
 	}
 }
@@ -110,9 +106,7 @@ func TestBundleWithADamagedFrameworkFails(t *testing.T) {
 	s, subject := withAudit(t)
 	s.putFramework("broken", "title: [")
 	s.ask(subject)
-	if err := s.work(); !errors.Is(err, storage.ErrDamaged) {
-		t.Errorf("got %v", err)
-	}
+	evidencetest.Is(t, s.work(), storage.ErrDamaged)
 	if answer := s.ask(subject); answer.Progress != audit.Failed || !strings.HasPrefix(answer.Reason, "The framework 'broken' is damaged") {
 		t.Errorf("answer %+v", answer)
 	}

@@ -14,8 +14,7 @@ import (
 // TestObjectsOfPackagesThatNoRecordNamesAreDeleted leaves an archive without a record, like a worker that is killed
 // between both writes, besides a ready and a replaced package.
 func TestObjectsOfPackagesThatNoRecordNamesAreDeleted(t *testing.T) {
-	s := newScene(t)
-	s.deliver()
+	s := delivered(t)
 	replaced := s.assemble(s.ofTrail("1"))
 	s.attest("1", attestation("more", evidence.TypeGeneric))
 	ready, lost := s.assemble(s.ofTrail("1")), s.assemble(s.ofArtifact(current))

@@ -24,8 +24,7 @@ import (
 )
 
 func TestPackageOfATrailHasEverythingAndIsVerified(t *testing.T) {
-	s := newScene(t)
-	s.deliver()
+	s := delivered(t)
 	members := s.packageOf(s.ofTrail("1"))
 	result := verify(t, members)
 	if len(result.Findings) > 0 || result.Manifest.Status != evidence.Incomplete || result.Artifacts != 3 || result.Attestations != 6 {
@@ -124,8 +123,7 @@ func trailOf(t *testing.T, s *scene) *evidence.Trail {
 }
 
 func TestPackageOfAnArtifactHasItsTrails(t *testing.T) {
-	s := newScene(t)
-	s.deliver()
+	s := delivered(t)
 	_, err := s.store.Recorder.Begin(t.Context(), s.scope("2"), s.flow, evidence.TrailChange{}, nil)
 	s.must(err)
 	s.report("2", "web", current)
@@ -144,8 +142,7 @@ func TestPackageOfAnArtifactHasItsTrails(t *testing.T) {
 }
 
 func TestPackageOfAnAttestationHasTheReplacedOne(t *testing.T) {
-	s := newScene(t)
-	s.deliver()
+	s := delivered(t)
 	again := attestation("ticket", evidence.TypeJira)
 	again.Payload = payload("jira_results", `[]`)
 	again.Compliant = false
@@ -157,8 +154,7 @@ func TestPackageOfAnAttestationHasTheReplacedOne(t *testing.T) {
 }
 
 func TestSameFactsMakeTheSameBytes(t *testing.T) {
-	s := newScene(t)
-	s.deliver()
+	s := delivered(t)
 	for _, subject := range []audit.Assembly{s.ofTrail("1"), s.ofArtifact(current)} {
 		first := s.assemble(subject)
 		_, err := s.store.Assemblies.Update(t.Context(), subject.ID, func(a *audit.Assembly) { *a = subject })
@@ -172,8 +168,7 @@ func TestSameFactsMakeTheSameBytes(t *testing.T) {
 }
 
 func TestOnlyChangedPackagesAreAssembledAgain(t *testing.T) {
-	s := newScene(t)
-	s.deliver()
+	s := delivered(t)
 	first := s.assemble(s.ofTrail("1"))
 	for name, change := range map[string]func(){
 		"an attestation": func() { s.attest("1", attestation("more", evidence.TypeGeneric)) },
@@ -189,9 +184,7 @@ func TestOnlyChangedPackagesAreAssembledAgain(t *testing.T) {
 		},
 		"the flow's name": func() { s.must(s.store.Flows.Rename(t.Context(), acme.OrgID, "backend", "renamed", s.now())) },
 	} {
-		if answer := s.ask(s.ofTrail("1")); answer.Progress != audit.Complete {
-			t.Fatalf("without a change the package is %s", answer.Progress)
-		}
+		s.wantProgress(s.ofTrail("1"), audit.Complete)
 		change()
 		if answer := s.ask(s.ofTrail("1")); answer.Progress != audit.Pending {
 			t.Errorf("%s: the package is %s", name, answer.Progress)
@@ -206,9 +199,7 @@ func TestOnlyChangedPackagesAreAssembledAgain(t *testing.T) {
 		}
 	}
 	s.must(s.store.Environments.Archive(t.Context(), acme.OrgID, "production", s.now()))
-	if answer := s.ask(s.ofTrail("1")); answer.Progress != audit.Pending {
-		t.Errorf("without an archived environment the package is %s", answer.Progress)
-	}
+	s.wantProgress(s.ofTrail("1"), audit.Pending)
 }
 
 // TestPackageEvaluatesAsTheServiceDoes has random trails, with attestations before and after their artifacts, by name
@@ -254,8 +245,7 @@ func TestLostEvidenceIsReportedUntilItIsRestored(t *testing.T) {
 		audit.EvidenceAltered: func(path string) error { return os.WriteFile(path, []byte("something else"), 0o600) },
 	} {
 		t.Run(reason, func(t *testing.T) {
-			s := newScene(t)
-			s.deliver()
+			s := delivered(t)
 			file := s.file("no test failed")
 			path := filepath.Join(s.folder, file.Object)
 			s.must(damage(path))
@@ -267,9 +257,7 @@ func TestLostEvidenceIsReportedUntilItIsRestored(t *testing.T) {
 			}
 			s.must(os.WriteFile(path, []byte("no test failed"), 0o600))
 			s.clock.Advance(9 * time.Minute)
-			if answer := s.ask(s.ofTrail("1")); answer.Progress != audit.Complete {
-				t.Errorf("a moment later the package is %s", answer.Progress)
-			}
+			s.wantProgress(s.ofTrail("1"), audit.Complete)
 			s.clock.Advance(2 * time.Minute)
 			if result := verify(t, s.packageOf(s.ofTrail("1"))); len(result.Findings)+len(result.Manifest.LostEvidence) > 0 {
 				t.Errorf("later: %+v", result)
@@ -301,8 +289,7 @@ func TestLargeEvidenceLeavesNoOpenFile(t *testing.T) {
 }
 
 func TestPackageThatTheObjectStoreLosesIsAssembledAgain(t *testing.T) {
-	s := newScene(t)
-	s.deliver()
+	s := delivered(t)
 	subject := s.ofTrail("1")
 	first := s.assemble(subject)
 	path := filepath.Join(s.folder, first.Archive.Object)
@@ -338,8 +325,7 @@ func TestPackageThatTheObjectStoreLosesIsAssembledAgain(t *testing.T) {
 }
 
 func TestReplacedPackagesAreDeletedLater(t *testing.T) {
-	s := newScene(t)
-	s.deliver()
+	s := delivered(t)
 	subject := s.ofTrail("1")
 	first := s.assemble(subject)
 	s.attest("1", attestation("more", evidence.TypeGeneric))
@@ -365,8 +351,7 @@ func TestReplacedPackagesAreDeletedLater(t *testing.T) {
 
 // TestPackagesThatAreNotRequestedAreDeleted requests only one of two packages from time to time.
 func TestPackagesThatAreNotRequestedAreDeleted(t *testing.T) {
-	s := newScene(t)
-	s.deliver()
+	s := delivered(t)
 	asked, unasked := s.ofTrail("1"), s.ofArtifact(current)
 	kept, first := s.assemble(asked), s.assemble(unasked)
 	content := s.read(unasked.ID, first.Archive)
@@ -377,9 +362,7 @@ func TestPackagesThatAreNotRequestedAreDeleted(t *testing.T) {
 	for range 2 {
 		s.clock.Advance(keptFor / 2)
 		s.must(s.cleaner.Clean(t.Context()))
-		if answer := s.ask(asked); answer.Progress != audit.Complete {
-			t.Fatalf("the package is %s", answer.Progress)
-		}
+		s.wantProgress(asked, audit.Complete)
 	}
 	if !exists(first.Archive) {
 		t.Error("deleted although a client may still be downloading it")
@@ -415,8 +398,7 @@ func (a *afterPut) Put(ctx context.Context, scope string, content io.Reader, siz
 // TestPackageThatIsAssembledAgainIsNotDeleted deletes replaced packages while an expired one is assembled again, which
 // makes the same bytes.
 func TestPackageThatIsAssembledAgainIsNotDeleted(t *testing.T) {
-	s := newScene(t)
-	s.deliver()
+	s := delivered(t)
 	s.assemble(s.ofTrail("1"))
 	s.clock.Advance(keptFor + time.Hour)
 	s.must(s.cleaner.Clean(t.Context()))
@@ -429,8 +411,7 @@ func TestPackageThatIsAssembledAgainIsNotDeleted(t *testing.T) {
 
 // TestPackageThatIsAttachedAsEvidenceStays stores the archive of a package as evidence, and replaces the package.
 func TestPackageThatIsAttachedAsEvidenceStays(t *testing.T) {
-	s := newScene(t)
-	s.deliver()
+	s := delivered(t)
 	first := s.assemble(s.ofTrail("1"))
 	attached := s.file(string(s.read(s.ofTrail("1").ID, first.Archive)))
 	s.attest("1", attestation("more", evidence.TypeGeneric))

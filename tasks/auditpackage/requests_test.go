@@ -19,8 +19,7 @@ import (
 )
 
 func TestRequestsOfTheSameFactsShareAnAssembly(t *testing.T) {
-	s := newScene(t)
-	s.deliver()
+	s := delivered(t)
 	for range 3 {
 		if answer := s.ask(s.ofTrail("1")); answer.Progress != audit.Pending || answer.Package != nil {
 			t.Fatalf("answer %+v", answer)
@@ -38,8 +37,7 @@ func TestRequestsOfTheSameFactsShareAnAssembly(t *testing.T) {
 }
 
 func TestPackageRequestedDuringAnAssemblyHasTheLaterFacts(t *testing.T) {
-	s := newScene(t)
-	s.deliver()
+	s := delivered(t)
 	s.ask(s.ofTrail("1"))
 	asked := false
 	s.start(s.docs, &observedObjects{Objects: s.engine, put: func() {
@@ -79,8 +77,7 @@ func (o *observedObjects) Put(ctx context.Context, scope string, r io.Reader, si
 }
 
 func TestRequestWaitsForItsPackage(t *testing.T) {
-	s := newScene(t)
-	s.deliver()
+	s := delivered(t)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -97,8 +94,7 @@ func TestRequestWaitsForItsPackage(t *testing.T) {
 }
 
 func TestRequestDoesNotWaitForEver(t *testing.T) {
-	s := newScene(t)
-	s.deliver()
+	s := delivered(t)
 	answer, err := s.requests.Ask(t.Context(), s.ofTrail("1"), time.Millisecond)
 	if err != nil || answer.Progress != audit.Pending {
 		t.Errorf("answer %+v, %v", answer, err)
@@ -120,8 +116,7 @@ func (s *stopping) Register(string) (<-chan struct{}, func(), bool) {
 }
 
 func TestRequestDoesNotWaitWhileTheProcessStops(t *testing.T) {
-	s := newScene(t)
-	s.deliver()
+	s := delivered(t)
 	ctx, cancel := context.WithTimeout(t.Context(), auditpackage.MaxWait/2)
 	defer cancel()
 	waiters := &stopping{}
@@ -132,8 +127,7 @@ func TestRequestDoesNotWaitWhileTheProcessStops(t *testing.T) {
 }
 
 func TestOutageIsReportedAndDoesNotCountAsAnAttempt(t *testing.T) {
-	s := newScene(t)
-	s.deliver()
+	s := delivered(t)
 	s.ask(s.ofTrail("1"))
 	s.start(s.docs, &observedObjects{Objects: s.engine, err: storage.Outage(storage.ObjectStore, errors.New("connection refused"))})
 	for range 2 * job.Assemble.Attempts {
@@ -147,14 +141,11 @@ func TestOutageIsReportedAndDoesNotCountAsAnAttempt(t *testing.T) {
 	}
 	s.start(s.docs, s.engine)
 	s.must(s.work())
-	if answer := s.ask(s.ofTrail("1")); answer.Progress != audit.Complete {
-		t.Errorf("answer %+v", answer)
-	}
+	s.wantProgress(s.ofTrail("1"), audit.Complete)
 }
 
 func TestFailedAssemblyIsReportedOnceAndRetriedOnRequest(t *testing.T) {
-	s := newScene(t)
-	s.deliver()
+	s := delivered(t)
 	subject := s.ofTrail("1")
 	s.start(s.docs, &observedObjects{Objects: s.engine, err: errors.New("secret detail")})
 	s.ask(subject)
@@ -174,14 +165,11 @@ func TestFailedAssemblyIsReportedOnceAndRetriedOnRequest(t *testing.T) {
 		t.Errorf("the next request: %+v", answer)
 	}
 	s.must(s.work())
-	if answer := s.ask(subject); answer.Progress != audit.Complete {
-		t.Errorf("answer %+v", answer)
-	}
+	s.wantProgress(subject, audit.Complete)
 }
 
 func TestStoreThatRefusesWritesFailsThePackage(t *testing.T) {
-	s := newScene(t)
-	s.deliver()
+	s := delivered(t)
 	s.start(s.docs, &observedObjects{Objects: s.engine, err: storage.RefuseWrite(storage.ObjectStore, storage.DiskFull, errors.New("no space"))})
 	s.ask(s.ofTrail("1"))
 	for range job.Assemble.Attempts {
@@ -194,19 +182,15 @@ func TestStoreThatRefusesWritesFailsThePackage(t *testing.T) {
 }
 
 func TestPackagesAreAssembledThoughTheClockIsSetBack(t *testing.T) {
-	s := newScene(t)
-	s.deliver()
+	s := delivered(t)
 	s.ask(s.ofTrail("1"))
 	s.clock.Advance(-time.Hour)
 	s.must(s.work())
-	if answer := s.ask(s.ofTrail("1")); answer.Progress != audit.Complete {
-		t.Errorf("answer %+v", answer)
-	}
+	s.wantProgress(s.ofTrail("1"), audit.Complete)
 }
 
 func TestTaskThatRedisLosesIsEnqueuedAgain(t *testing.T) {
-	s := newScene(t)
-	s.deliver()
+	s := delivered(t)
 	s.ask(s.ofTrail("1"))
 	s.must(s.relay.Relay(t.Context()))
 	s.queue = nil // Redis is emptied
@@ -217,17 +201,14 @@ func TestTaskThatRedisLosesIsEnqueuedAgain(t *testing.T) {
 	}
 	s.clock.Advance(2 * time.Second)
 	s.must(s.work())
-	if answer := s.ask(s.ofTrail("1")); answer.Progress != audit.Complete {
-		t.Errorf("answer %+v", answer)
-	}
+	s.wantProgress(s.ofTrail("1"), audit.Complete)
 }
 
 // TestPackageIsAssembledAlthoughWorkersDie has a worker die before or after each of its writes.
 func TestPackageIsAssembledAlthoughWorkersDie(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		for write := 1; ; write++ {
-			s := newScene(t)
-			s.deliver()
+			s := delivered(t)
 			s.ask(s.ofTrail("1"))
 			dying := storagetest.NewFaultInjector(s.docs, storagetest.DieAtWrite(write, after))
 			s.start(dying, s.engine)
@@ -247,8 +228,7 @@ func TestPackageIsAssembledAlthoughWorkersDie(t *testing.T) {
 }
 
 func TestPackageThatKillsItsWorkersFails(t *testing.T) {
-	s := newScene(t)
-	s.deliver()
+	s := delivered(t)
 	subject := s.ofTrail("1")
 	s.ask(subject)
 	for i := range job.Assemble.Attempts + 1 {
@@ -268,8 +248,7 @@ type panicking struct{ storage.Objects }
 func (panicking) Get(context.Context, string, int64, int64) (io.ReadCloser, error) { panic("a read") }
 
 func TestPackageWhoseAssemblyPanicsFails(t *testing.T) {
-	s := newScene(t)
-	s.deliver()
+	s := delivered(t)
 	s.start(s.docs, panicking{s.engine})
 	subject := s.ofTrail("1")
 	s.ask(subject)
@@ -286,8 +265,7 @@ func TestPackageWhoseAssemblyPanicsFails(t *testing.T) {
 }
 
 func TestWorkersDoNotAssembleTheSamePackageAtOnce(t *testing.T) {
-	s := newScene(t)
-	s.deliver()
+	s := delivered(t)
 	subject := s.ofTrail("1")
 	s.ask(subject)
 	_, err := s.store.Assemblies.Update(t.Context(), subject.ID, func(a *audit.Assembly) { a.Begin("another worker", s.now()) })
@@ -299,17 +277,14 @@ func TestWorkersDoNotAssembleTheSamePackageAtOnce(t *testing.T) {
 	}
 	s.clock.Advance(time.Minute) // the other worker's lease expires
 	s.must(s.work())
-	if answer := s.ask(subject); answer.Progress != audit.Complete {
-		t.Errorf("answer %+v", answer)
-	}
+	s.wantProgress(subject, audit.Complete)
 }
 
 // TestWorkerThatHasLostItsLeaseChangesNothing has another worker take over while a package is stored.
 func TestWorkerThatHasLostItsLeaseChangesNothing(t *testing.T) {
 	for name, failure := range map[string]error{"the package is stored": nil, "the package cannot be stored": errors.New("broken")} {
 		t.Run(name, func(t *testing.T) {
-			s := newScene(t)
-			s.deliver()
+			s := delivered(t)
 			subject := s.ofArtifact(current)
 			s.ask(subject)
 			s.start(s.docs, &observedObjects{Objects: s.engine, err: failure, put: func() {
@@ -332,8 +307,7 @@ func TestWorkerThatHasLostItsLeaseChangesNothing(t *testing.T) {
 // TestRequestsFailWithEachOfTheirCommands requests a package that was not requested for hours, and a new one, and
 // deletes old ones.
 func TestRequestsFailWithEachOfTheirCommands(t *testing.T) {
-	s := newScene(t)
-	s.deliver()
+	s := delivered(t)
 	ready, fresh := s.ofTrail("1"), s.ofArtifact(current)
 	for name, run := range map[string]func() error{
 		"ready": func() error { _, err := s.requests.Ask(t.Context(), ready, 0); return err },
@@ -375,9 +349,7 @@ func TestReadyPackageCostsAConstantNumberOfCommands(t *testing.T) {
 		}
 		s.assemble(s.ofTrail("1"))
 		counting.Reset()
-		if answer := s.ask(s.ofTrail("1")); answer.Progress != audit.Complete {
-			t.Fatalf("answer %+v", answer)
-		}
+		s.wantProgress(s.ofTrail("1"), audit.Complete)
 		counted := counting.Snapshot()
 		costs[attestations] = counted.Commands()
 	}

@@ -113,6 +113,14 @@ func newScene(t *testing.T) *scene {
 	return s
 }
 
+// delivered returns a scene after a whole delivery.
+func delivered(t *testing.T) *scene {
+	t.Helper()
+	s := newScene(t)
+	s.deliver()
+	return s
+}
+
 // start replaces the process by a new one, with empty caches.
 func (s *scene) start(docs storage.Documents, objects storage.Objects) {
 	log := slog.New(slog.DiscardHandler)
@@ -295,6 +303,14 @@ func (s *scene) ask(subject audit.Assembly) auditpackage.Answer {
 	return answer
 }
 
+// wantProgress requests a package without waiting and checks how far it is.
+func (s *scene) wantProgress(subject audit.Assembly, want audit.Progress) {
+	s.t.Helper()
+	if answer := s.ask(subject); answer.Progress != want {
+		s.t.Errorf("the answer is %+v, want %s", answer, want)
+	}
+}
+
 // keptFor is how long the cleaner keeps a package after its last request.
 const keptFor = 30 * 24 * time.Hour
 
@@ -385,9 +401,5 @@ func contentOf(t *testing.T, members []member, path string) []byte {
 }
 
 func names(members []member) []string {
-	var names []string
-	for _, m := range members {
-		names = append(names, m.header.Name)
-	}
-	return names
+	return evidence.Map(members, func(m member) string { return m.header.Name })
 }

@@ -81,9 +81,7 @@ func TestOnlyOneSenderAttemptsADelivery(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if len(s.recipient.sent) != 1 {
-		t.Errorf("sent %d times", len(s.recipient.sent))
-	}
+	s.wantSent(1)
 }
 
 func TestFailedAttemptsAreRepeatedForADay(t *testing.T) {
@@ -173,9 +171,8 @@ func TestRetryAfterOfReceiversIsRespected(t *testing.T) {
 	s.clock.Advance(time.Minute)
 	s.relayAll()
 	s.clock.Advance(55 * time.Minute)
-	if s.relayAll(); len(s.recipient.sent) != 1 {
-		t.Fatalf("sent %d times within the hour", len(s.recipient.sent))
-	}
+	s.relayAll()
+	s.wantSent(1)
 	s.recipient.answer = nil
 	s.clock.Advance(5 * time.Minute)
 	s.relayAll()
@@ -184,9 +181,7 @@ func TestRetryAfterOfReceiversIsRespected(t *testing.T) {
 			t.Errorf("delivery %+v", delivery)
 		}
 	}
-	if len(s.recipient.sent) != 3 {
-		t.Errorf("sent %d times", len(s.recipient.sent))
-	}
+	s.wantSent(3)
 }
 
 // target returns the state of a target of an action.
@@ -251,9 +246,7 @@ func TestGoneReceiversAreNotNotifiedUntilTheyAreSwitchedOn(t *testing.T) {
 	}
 	s.report("web", "shop")
 	s.relayAll()
-	if len(s.recipient.sent) != 2 {
-		t.Errorf("sent %d times", len(s.recipient.sent))
-	}
+	s.wantSent(2)
 	s.must(s.store.Targets.SwitchOn(t.Context(), acme.OrgID, notification.Action{Number: number, Targets: []notification.Target{target}}))
 	s.report("web", "shop", "mail")
 	s.relayAll()
@@ -467,9 +460,7 @@ func TestFanOutThatTimesOutCountsAsAnAttempt(t *testing.T) {
 	task := s.queue.fanouts[0]
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := s.fanout.MakeDeliveries(ctx, task.event, number); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v", err)
-	}
+	evidencetest.Is(t, s.fanout.MakeDeliveries(ctx, task.event, number), context.DeadlineExceeded)
 	if event, err := s.store.Outbox.Get(t.Context(), task.event); err != nil || event.Tried != 1 {
 		t.Errorf("%d attempts, error %v", event.Tried, err)
 	}
@@ -481,9 +472,7 @@ func TestEventWhoseFanOutPanicsIsParkedAfterADay(t *testing.T) {
 	s.start(insteadOfDeliveries(s.docs, func(context.Context) error { panic("poison") }), nil)
 	s.must(s.relay.Relay(t.Context()))
 	task := s.queue.fanouts[0]
-	if err := s.fanout.MakeDeliveries(t.Context(), task.event, number); !errors.Is(err, goroutine.ErrPanicked) {
-		t.Errorf("got %v", err)
-	}
+	evidencetest.Is(t, s.fanout.MakeDeliveries(t.Context(), task.event, number), goroutine.ErrPanicked)
 	s.clock.Advance(25 * time.Hour)
 	s.must(s.fanout.MakeDeliveries(t.Context(), task.event, number))
 	if waiting, _, err := s.store.Outbox.Due(t.Context(), s.now(), ""); err != nil || len(waiting) > 0 {

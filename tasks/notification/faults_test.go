@@ -281,9 +281,7 @@ func TestAPausedWorkerDoesNotOverwriteLaterScaling(t *testing.T) {
 			t.Errorf("sent %q, want from 5 to 3", d)
 		}
 	}
-	if len(s.recipient.sent) != 1 {
-		t.Errorf("sent %d times", len(s.recipient.sent))
-	}
+	s.wantSent(1)
 }
 
 // TestAttemptsOfAnOrganizationAreLimited starts one attempt more than an organization may have at the same time, while
@@ -315,15 +313,11 @@ func TestAttemptsOfAnOrganizationAreLimited(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if len(s.recipient.sent) != 400 {
-		t.Errorf("%d were sent", len(s.recipient.sent))
-	}
+	s.wantSent(400)
 	s.queue.fanouts, s.queue.sends = nil, nil
 	s.clock.Advance(time.Minute)
 	s.relayAll()
-	if len(s.recipient.sent) != 401 {
-		t.Errorf("%d were sent", len(s.recipient.sent))
-	}
+	s.wantSent(401)
 }
 
 // TestFanOutFailsWithEachOfItsCommands has an event of each kind. A notice that lacked something would be sent for good.

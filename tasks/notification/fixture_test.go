@@ -225,6 +225,14 @@ func (s *scene) relayAll() {
 	s.work()
 }
 
+// wantSent checks how many notices the recipient was sent.
+func (s *scene) wantSent(want int) {
+	s.t.Helper()
+	if sent := len(s.recipient.sent); sent != want {
+		s.t.Errorf("sent %d times, want %d", sent, want)
+	}
+}
+
 // work runs all tasks of the queue, and those that they enqueue.
 func (s *scene) work() {
 	s.t.Helper()

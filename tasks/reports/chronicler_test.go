@@ -281,10 +281,7 @@ func transitionOf(before, after run, ran, runs bool) transition {
 }
 
 func records(artifact run) string {
-	var ids []string
-	for _, source := range artifact.origins {
-		ids = append(ids, source.id)
-	}
+	ids := evidence.Map(artifact.origins, func(source source) string { return source.id })
 	slices.Sort(ids)
 	return strings.Join(ids, " ")
 }
@@ -415,10 +412,9 @@ func (c *modelBuilder) addSnapshot(at float64, next map[string]run, changes []tr
 }
 
 func (r *run) describe() string {
-	var parts []string
-	for _, source := range r.origins {
-		parts = append(parts, fmt.Sprintf("%s %s behind %s", source.describe(), source.status, source.previous.describe()))
-	}
+	parts := evidence.Map(r.origins, func(source source) string {
+		return fmt.Sprintf("%s %s behind %s", source.describe(), source.status, source.previous.describe())
+	})
 	return fmt.Sprintf("%v %v since=%d %v first=%v %s", r.names, r.created, r.since, r.started, r.first, strings.Join(parts, "; "))
 }
 

@@ -2,7 +2,6 @@ package reports
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"path/filepath"
 	"testing"
@@ -73,9 +72,7 @@ func TestRenewalAfterTheReleaseTakesNoLease(t *testing.T) {
 		t.Fatal(h, err)
 	}
 	evidencetest.Must(t, p.commit(t.Context(), h, clearLease))
-	if err := p.renewOnce(t.Context(), h); !errors.Is(err, errLeaseLost) {
-		t.Errorf("the renewal returned %v", err)
-	}
+	evidencetest.Is(t, p.renewOnce(t.Context(), h), errLeaseLost)
 	if again, err := p.acquireLease(t.Context(), environment); err != nil || again == nil {
 		t.Errorf("the lease was not acquired again: %v", err)
 	}
@@ -93,9 +90,7 @@ func TestRenewalThatPanicsEndsTheProcessing(t *testing.T) {
 		p := &Processor{}
 		ctx, release := p.renewLease(t.Context(), &lease{}) // a processor without a store panics
 		<-ctx.Done()
-		if err := context.Cause(ctx); !errors.Is(err, goroutine.ErrPanicked) {
-			t.Errorf("the processing ends with %v", err)
-		}
+		evidencetest.Is(t, context.Cause(ctx), goroutine.ErrPanicked)
 		release()
 	})
 }

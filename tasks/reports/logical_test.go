@@ -120,6 +120,14 @@ func (s *scene) assertUnited(t testing.TB, id string) []snapshot.Snapshot {
 	return all
 }
 
+// assertCount checks the invariants of a logical environment, and the number of its snapshots.
+func (s *scene) assertCount(t testing.TB, id string, want int) {
+	t.Helper()
+	if united := s.assertUnited(t, id); len(united) != want {
+		t.Errorf("%d snapshots, want %d", len(united), want)
+	}
+}
+
 // assertFollows checks a snapshot against the previous one.
 func (s *scene) assertFollows(t testing.TB, before, next *snapshot.Snapshot) {
 	t.Helper()
@@ -204,9 +212,7 @@ func TestLogicalSnapshotsAreNumberedInTheOrderOfCreation(t *testing.T) {
 	if len(third) != 3 || third[2].Timestamp != made.Timestamp {
 		t.Errorf("the third is %+v, made at %f", third[2], made.Timestamp)
 	}
-	if got := one.assertUnited(t, both); len(got) != 3 {
-		t.Errorf("the other logical environment has %d", len(got))
-	}
+	one.assertCount(t, both, 3)
 }
 
 // TestChangesOfMembershipMakeSnapshots has members join, leave, be archived and be revived.
@@ -258,9 +264,7 @@ func TestChangesOfMembershipMakeSnapshots(t *testing.T) {
 	}
 	evidencetest.Must(t, one.include(all, three.env, one.env))
 	evidencetest.Must(t, one.include(all, one.env, three.env))
-	if united := one.assertUnited(t, all); len(united) != 9 {
-		t.Errorf("another order makes a snapshot")
-	}
+	one.assertCount(t, all, 9)
 }
 
 // TestRecreatedMemberIsFollowed has an environment report that was created with the name of an archived member.
@@ -330,9 +334,7 @@ func TestLogicalSnapshotsSurviveAWorkerKilledAtAnyWrite(t *testing.T) {
 				two.accept(t, running())
 				two.drain(t)
 				for _, id := range []string{all, both} {
-					if united := one.assertUnited(t, id); len(united) != 4 {
-						t.Errorf("%d snapshots, want 4", len(united))
-					}
+					one.assertCount(t, id, 4)
 				}
 			})
 		}
@@ -372,9 +374,7 @@ func TestLogicalSnapshotsAreConsistentAfterAWorkerWasPaused(t *testing.T) {
 			}
 			one.accept(t, running("last"))
 			one.drain(t)
-			if united := one.assertUnited(t, all); len(united) != 6 {
-				t.Errorf("%d snapshots, want 6", len(united))
-			}
+			one.assertCount(t, all, 6)
 		})
 	}
 }
@@ -524,9 +524,7 @@ func TestLogicalEnvironmentThatCannotBeUpdatedDoesNotBlockItsMembers(t *testing.
 			docs.fault = nil
 			one.accept(t, running("c"))
 			one.drain(t)
-			if united := one.assertUnited(t, all); len(united) != 3 {
-				t.Errorf("%d snapshots, want those of all three reports", len(united))
-			}
+			one.assertCount(t, all, 3)
 		})
 	}
 }
@@ -538,15 +536,11 @@ func TestDamagedLogicalEnvironmentDoesNotBlockOthers(t *testing.T) {
 	worker := one.spoiling(t, "environments", damaged)
 	one.accept(t, running("a"))
 	worker.drain(t)
-	if united := one.assertUnited(t, sound); len(united) != 1 {
-		t.Errorf("the sound one has %d snapshots", len(united))
-	}
+	one.assertCount(t, sound, 1)
 	if err := worker.archive(one.env); err != nil {
 		t.Errorf("the member was not archived: %v", err)
 	}
-	if united := one.assertUnited(t, sound); len(united) != 2 {
-		t.Errorf("the sound one has %d snapshots after the member was archived", len(united))
-	}
+	one.assertCount(t, sound, 2)
 	one.update(t, damaged)
 	if united := one.assertUnited(t, damaged); len(united) > 1 {
 		t.Errorf("the damaged one has %d snapshots after it is restored", len(united))
@@ -660,9 +654,7 @@ func TestReaderIsServedWhenASnapshotOfAMemberIsLost(t *testing.T) {
 	one.assertFinished(t, all, 1)
 	outage := one.watcher(t)
 	outage.around = func(bool, func() error) error { return errUnreachable }
-	if err := outage.updater().CatchUp(t.Context(), &environment); !errors.Is(err, storage.ErrOutage) {
-		t.Errorf("during an outage: %v", err)
-	}
+	evidencetest.Is(t, outage.updater().CatchUp(t.Context(), &environment), storage.ErrOutage)
 	evidencetest.Must(t, storagetest.Delete(t.Context(), one.docs, schemaNamed(t, "snapshots"), lost))
 	one.read(t, all)
 	one.assertFinished(t, all, 1)

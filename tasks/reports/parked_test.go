@@ -154,9 +154,7 @@ func TestReportThatIsNotProcessedCannotBeRetriedOrDiscarded(t *testing.T) {
 	if _, err := parked.Retry(t.Context(), &record); !errors.Is(err, reports.ErrStillParking) {
 		t.Errorf("retried: %v", err)
 	}
-	if err := parked.Discard(t.Context(), &record); !errors.Is(err, reports.ErrStillParking) {
-		t.Errorf("discarded: %v", err)
-	}
+	evidencetest.Is(t, parked.Discard(t.Context(), &record), reports.ErrStillParking)
 	if left := s.parked(t); len(left) != 1 {
 		t.Errorf("parked are %v", left)
 	}

@@ -121,10 +121,7 @@ func (w *modelReader) readEvent(stored struct {
 	snapshot.Event
 	Repo string `json:"repo"`
 }) {
-	var flows []string
-	for _, flow := range stored.Flows {
-		flows = append(flows, w.names.Replace(flow))
-	}
+	flows := evidence.Map(stored.Flows, w.names.Replace)
 	difference := ""
 	if stored.CodeDiff != nil {
 		difference = *stored.CodeDiff

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"attestry/config"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/translog"
 	"attestry/evidence/translog/translogtest"
 	"attestry/storage"
@@ -191,9 +192,7 @@ func TestKeepingACheckpointIsRetriedAfterAFailure(t *testing.T) {
 			f.add("acme", 1)
 			must(t, worker.Sequence(t.Context(), "acme"))
 			fail(names, kept, unreachable)
-			if err := worker.Keep(t.Context(), kept.retention()); !errors.Is(err, unreachable) {
-				t.Errorf("the error is %v", err)
-			}
+			evidencetest.Is(t, worker.Keep(t.Context(), kept.retention()), unreachable)
 			fail(names, kept, nil)
 			kept.keys = nil
 			must(t, worker.Keep(t.Context(), kept.retention()))
@@ -228,9 +227,7 @@ func TestACheckpointThatCannotBeKeptDelaysNoOther(t *testing.T) {
 		f.add(org, 1)
 		must(t, worker.Sequence(t.Context(), org))
 	}
-	if err := worker.Keep(t.Context(), f.noRetention()); !errors.Is(err, refused) {
-		t.Errorf("the error is %v", err)
-	}
+	evidencetest.Is(t, worker.Keep(t.Context(), f.noRetention()), refused)
 	if kept := f.keptKeys(); len(kept) != 9 {
 		t.Errorf("%d checkpoints are kept", len(kept))
 	}
@@ -288,9 +285,7 @@ func TestSequencingFailsIfTheLogCannotBeCompared(t *testing.T) {
 	f.sequenceAndKeep()
 	f.add("acme", 156) // completes a tile, which is an object
 	f.sequence("acme")
-	if err := f.process(f.docs, withoutTiles{f.objs}).Sequence(t.Context(), "acme"); !errors.Is(err, errKilled) {
-		t.Errorf("got %v", err)
-	}
+	evidencetest.Is(t, f.process(f.docs, withoutTiles{f.objs}).Sequence(t.Context(), "acme"), errKilled)
 }
 
 func TestARestoredDatabaseDoesNotForkItsLog(t *testing.T) {
@@ -322,8 +317,7 @@ func TestALogWithOtherEntriesIsNotContinued(t *testing.T) {
 	objects := f.objs
 	f.docs, f.objs = backup, &withoutKept{objects}
 	f.facts.Store(10_000)
-	f.add("acme", 600)
-	f.sequence("acme")
+	f.grow("acme", 600)
 	f.objs = objects
 	f.add("acme", 1)
 	repository := f.sequenceAndKeep()

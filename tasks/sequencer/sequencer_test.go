@@ -109,6 +109,13 @@ func (f *fixture) sequence(org string) {
 	must(f.t, f.process(f.docs, f.objs).Sequence(f.t.Context(), org))
 }
 
+// grow stores facts with their leaves, and sequences the log.
+func (f *fixture) grow(org string, count int) {
+	f.t.Helper()
+	f.add(org, count)
+	f.sequence(org)
+}
+
 // stored returns the documents of an organization in a collection, by their ids.
 func stored[T any](f *fixture, collection, org string) (values []T) {
 	f.t.Helper()
@@ -137,11 +144,7 @@ type hashes []tlog.Hash
 
 // ReadHashes implements tlog.HashReader.
 func (h hashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
-	var found []tlog.Hash
-	for _, index := range indexes {
-		found = append(found, h[index])
-	}
-	return found, nil
+	return evidence.Map(indexes, func(index int64) tlog.Hash { return h[index] }), nil
 }
 
 // leafOf returns the leaf with a name, or storage.ErrNotFound.
@@ -296,8 +299,7 @@ func TestAllLeavesGetAnIndex(t *testing.T) {
 	f.add("other", 3)
 	f.sequence("acme")
 	f.check("acme", storage.MaxMany+2)
-	f.add("acme", 1)
-	f.sequence("acme")
+	f.grow("acme", 1)
 	f.sequence("acme")
 	f.check("acme", storage.MaxMany+3)
 	f.sequence("other")
@@ -306,8 +308,7 @@ func TestAllLeavesGetAnIndex(t *testing.T) {
 
 func TestEachEntryHasAProof(t *testing.T) {
 	f := newFixture(t)
-	f.add("acme", 700)
-	f.sequence("acme")
+	f.grow("acme", 700)
 	reader := logs.New(f.docs, f.objs)
 	log, err := reader.Get(t.Context(), "acme")
 	must(t, err)
@@ -328,8 +329,7 @@ func TestAFactWithSeveralLeavesGetsOneIndex(t *testing.T) {
 	f.sequence("acme")
 	f.check("acme", 3)
 	again()
-	f.add("acme", 1)
-	f.sequence("acme")
+	f.grow("acme", 1)
 	f.check("acme", 4)
 }
 
@@ -385,8 +385,7 @@ func TestLeavesGetIndexesAtOnceAfterTheClockWasSetBack(t *testing.T) {
 
 func TestLeavesGetIndexesInTheOrderOfTheirTimes(t *testing.T) {
 	f := newFixture(t)
-	f.add("acme", 300)
-	f.sequence("acme")
+	f.grow("acme", 300)
 	leaves := f.leaves("acme")
 	for i := 1; i < len(leaves); i++ {
 		if leaves[i].At <= leaves[i-1].At {
@@ -451,8 +450,7 @@ func atEachWrite(t *testing.T, run func(f *fixture, org string, process *injecto
 			for at, reached := int64(1), true; reached; at++ {
 				org := fmt.Sprintf("org-%d", at)
 				if scene.indexed > 0 {
-					f.add(org, scene.indexed)
-					f.sequence(org)
+					f.grow(org, scene.indexed)
 				}
 				f.add(org, scene.more)
 				process := &injector{Documents: f.docs, single: scene.single, at: at, before: proceed, after: proceed}
@@ -474,8 +472,7 @@ func TestSequencingFailsWithEachOfItsCommands(t *testing.T) {
 		return f.docs
 	}
 	storagetest.EachFailure(t, 5, open, func(docs storage.Documents) error { return f.process(docs, f.objs).Sequence(t.Context(), "acme") })
-	f.add("acme", 3)
-	f.sequence("acme")
+	f.grow("acme", 3)
 	f.check("acme", int(f.facts.Load()))
 }
 
@@ -491,8 +488,7 @@ func TestTheNextSequencerFinishesTheWorkOfAKilledOne(t *testing.T) {
 				if process.reached() != errors.Is(err, errKilled) || !process.reached() && err != nil {
 					t.Fatal(err)
 				}
-				f.add(org, 4)
-				f.sequence(org)
+				f.grow(org, 4)
 				return 4
 			})
 		})
@@ -511,10 +507,8 @@ func TestASequencerThatWasPausedDoesNotCorruptTheLog(t *testing.T) {
 				go func() { ended <- f.process(process, f.objs).Sequence(t.Context(), org) }()
 				select {
 				case <-halted:
-					f.add(org, 4)
-					f.sequence(org)
-					f.add(org, 2)
-					f.sequence(org)
+					f.grow(org, 4)
+					f.grow(org, 2)
 					f.add(org, 1)
 				case err := <-ended:
 					must(t, err)
@@ -603,23 +597,19 @@ func TestSeveralSequencersContinueTheSameLog(t *testing.T) {
 
 func TestACheckpointIsSignedAfterTheClockWasSetBack(t *testing.T) {
 	f := newFixture(t)
-	f.add("acme", 5)
-	f.sequence("acme")
+	f.grow("acme", 5)
 	f.clock.Advance(-time.Hour)
 	for size := 10; size <= 15; size += 5 {
-		f.add("acme", 5)
-		f.sequence("acme")
+		f.grow("acme", 5)
 		f.check("acme", size)
 	}
 }
 
 func TestAllKeysSignCheckpoints(t *testing.T) {
 	f := newFixture(t)
-	f.add("acme", 2)
-	f.sequence("acme")
+	f.grow("acme", 2)
 	f.keys = append(f.keys, newKeys(t)...)
-	f.add("acme", 1)
-	f.sequence("acme")
+	f.grow("acme", 1)
 	f.check("acme", 3)
 	log, err := logs.New(f.docs, f.objs).Get(t.Context(), "acme")
 	must(t, err)
@@ -635,8 +625,7 @@ func TestAllKeysSignCheckpoints(t *testing.T) {
 
 func TestNoLogIsBegunForAMissingOrganization(t *testing.T) {
 	f := newFixture(t)
-	f.add("nobody", 2)
-	f.sequence("nobody")
+	f.grow("nobody", 2)
 	reader := logs.New(f.docs, f.objs)
 	if _, err := reader.Get(t.Context(), "nobody"); !errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("the log: %v", err)
@@ -663,8 +652,7 @@ func TestNothingIsSignedWithoutLeaves(t *testing.T) {
 func TestTheNextSequencerSignsACheckpointThatWasNotDueYet(t *testing.T) {
 	f := newFixture(t)
 	f.clock = evidencetest.NewClock(time.Unix(1_800_000_000, 0))
-	f.add("acme", 2)
-	f.sequence("acme")
+	f.grow("acme", 2)
 	f.add("acme", 3)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -109,10 +109,7 @@ func (f *fixture) ask() {
 // askWith has a new asker of some logs ask the witnesses, and collects its log output and the failures that it counts.
 func (f *fixture) askWith(of *logs.Logs) error {
 	f.t.Helper()
-	var settings []string
-	for _, witness := range f.witnesses {
-		settings = append(settings, witness.Setting())
-	}
+	settings := evidence.Map(f.witnesses, func(witness *translogtest.Witness) string { return witness.Setting() })
 	var witnesses config.Witnesses
 	must(f.t, witnesses.UnmarshalText([]byte(strings.Join(settings, ","))))
 	f.output.Reset()

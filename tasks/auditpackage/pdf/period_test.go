@@ -10,6 +10,7 @@ import (
 
 	"attestry/app/population"
 	"attestry/evidence/audit"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/period"
 	"attestry/evidence/snapshot"
 )
@@ -101,16 +102,12 @@ func TestPeriodsAreSummedUpOnTheFirstPage(t *testing.T) {
 		"10 were rollbacks.", "In 2 environments: prod-eu, prod-us", "4990 release, 10 rollback", "5000 started, 12 changed, 4980 exited", "54.35, without restarts", "median 1h0m0s, nine of ten at most 2h2m5s; of 4960",
 		"0.2 %, 10 failed", "1 not met, 1 not measured", "2 of 5000, drawn by the seed \"4711\"", "a checkpoint covers the period",
 	} {
-		if !strings.Contains(pages[0], want) {
-			t.Errorf("the first page lacks %q: %s", want, pages[0])
-		}
+		evidencetest.Contains(t, pages[0], want)
 	}
 	rest := strings.Join(pages[1:], "\n")
-	for _, want := range []string{"CC8.1", "4945 of 5000 met, 3 exceptions, 52 failed", "log: met", "prod-eu #17", "the attestation is missing", "broke glass: an outage", "by Grace Hopper", "Ada Lovelace has no approval", "python3 recount.py"} {
-		if !strings.Contains(rest, want) {
-			t.Errorf("the other pages lack %q: %s", want, rest)
-		}
-	}
+	evidencetest.Contains(t, rest,
+		"CC8.1", "4945 of 5000 met, 3 exceptions, 52 failed", "log: met", "prod-eu #17", "the attestation is missing",
+		"broke glass: an outage", "by Grace Hopper", "Ada Lovelace has no approval", "python3 recount.py")
 }
 
 func TestDurationsOfAnyLengthKeepTheirValue(t *testing.T) {
@@ -126,11 +123,8 @@ func TestDurationsOfAnyLengthKeepTheirValue(t *testing.T) {
 
 func TestAnEmptyPeriodIsReportedInWords(t *testing.T) {
 	page := textsOf(emptyPeriod())[0]
-	for _, want := range []string{"0 deployments", "Nothing that this report looks for was found.", "unknown", "no checkpoint covers the period"} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the first page lacks %q: %s", want, page)
-		}
-	}
+	evidencetest.Contains(t, page,
+		"0 deployments", "Nothing that this report looks for was found.", "unknown", "no checkpoint covers the period")
 }
 
 // TestReportsOfPeriodsAreRendered writes the reports into the folder ATTESTRY_TEST_PDF, if that is set, for inspection.

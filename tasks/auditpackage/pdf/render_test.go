@@ -160,11 +160,9 @@ func TestReportsAreBounded(t *testing.T) {
 	d := manyAttestations(MaxAttestations - 6)
 	d.Recorded, d.NotCompliant = 2_063, 41
 	text := textOf(layOut(d))
-	for _, want := range []string{"This report leaves out 63 attestations. ", "This report leaves out 2 events. ", "2063 recorded", "41 recorded as not compliant"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the report lacks %q", want)
-		}
-	}
+	evidencetest.Contains(t, text,
+		"This report leaves out 63 attestations. ", "This report leaves out 2 events. ",
+		"2063 recorded", "41 recorded as not compliant")
 }
 
 func TestArtifactsThatWereReportedTwiceAreListedOnceForTheirCommit(t *testing.T) {
@@ -183,7 +181,5 @@ func TestOmittedControlsAreCountedWithTheirDecisions(t *testing.T) {
 		d.Controls = append(d.Controls, audit.ControlDocument{Control: control.Control{Identifier: identifier, Version: 1}})
 		d.Attestations = append(d.Attestations, Attestation{Attestation: evidence.Attestation{ID: identifier, Name: "go", Type: "system:decision", Control: identifier}})
 	}
-	if text := textOf(layOut(d)); !strings.Contains(text, "This report leaves out 4 rows. ") {
-		t.Error("the report does not say that two controls and their decisions are left out")
-	}
+	evidencetest.Contains(t, textOf(layOut(d)), "This report leaves out 4 rows. ")
 }
