@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/notification"
 	"attestry/notify"
 	"attestry/outbound"
@@ -188,8 +189,8 @@ func TestAttemptAtAHangingReceiverEnds(t *testing.T) {
 		"when the time limit is hit": {context.DeadlineExceeded, "There was no complete answer within 10 s."},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx := newEnding(c.end)
-			target := &notification.Target{Type: notification.Slack, Webhook: "http://" + listenAndHang(t, ctx.finish)}
+			ctx := evidencetest.NewEnding(t.Context())
+			target := &notification.Target{Type: notification.Slack, Webhook: "http://" + listenAndHang(t, func() { ctx.End(c.end) })}
 			got := newSender(notify.Sender{}).Send(ctx, target, delivery(startedNotice()), nil)
 			if got.Reason != c.want {
 				t.Errorf("got %+v", got)

@@ -363,9 +363,9 @@ func TestAttemptAtAHangingMailServerEnds(t *testing.T) {
 		"when the time limit is hit": {context.DeadlineExceeded, "The mail server gave no complete answer within 10 s."},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx := newEnding(c.end)
+			ctx := evidencetest.NewEnding(t.Context())
 			server := notify.MailServer{SMTP: config.SMTP{
-				Host: config.MailHost(listenAndHang(t, ctx.finish)), From: "attestry@example.com", TLS: config.StartTLS,
+				Host: config.MailHost(listenAndHang(t, func() { ctx.End(c.end) })), From: "attestry@example.com", TLS: config.StartTLS,
 			}}
 			target := &notification.Target{Type: notification.Email, Emails: []string{"anna@example.org"}}
 			got := newSender(notify.Sender{Mail: server}).Send(ctx, target, delivery(startedNotice()), nil)

@@ -8,6 +8,7 @@ import (
 
 	"attestry/app"
 	"attestry/evidence/evidencetest"
+	"attestry/storage"
 	"attestry/storage/filesystem"
 	"attestry/storage/pebble/pebbletest"
 	"attestry/storage/storagetest"
@@ -26,4 +27,16 @@ func NewStore(t *testing.T) (*app.Store, *storagetest.CountingDocuments, *eviden
 	store := app.NewStore(docs, objects, clock.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(store.Tenancy.Close)
 	return store, docs, clock
+}
+
+// Schema returns the schema of a collection.
+func Schema(t testing.TB, name string) *storage.Schema {
+	t.Helper()
+	for _, schema := range app.Schemas() {
+		if schema.Name == name {
+			return schema
+		}
+	}
+	t.Fatalf("there is no collection %s", name)
+	return nil
 }

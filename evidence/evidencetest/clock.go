@@ -1,4 +1,4 @@
-// Package evidencetest has a clock, and checks of errors and texts, for tests of all packages.
+// Package evidencetest has a clock, a context, and checks of errors and texts, for tests of all packages.
 package evidencetest
 
 import (

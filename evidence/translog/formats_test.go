@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"attestry/evidence/translog"
+	"attestry/evidence/translog/translogtest"
 )
 
 func TestOnlyCheckpointsAreRead(t *testing.T) {
@@ -39,7 +40,7 @@ func TestOnlyCheckpointsAreRead(t *testing.T) {
 }
 
 func TestCheckpointMustBeSignedInTheNameOfItsOrigin(t *testing.T) {
-	signing := keys(t)
+	signing := translogtest.NewKeys(t)
 	known := signing.Verifiers("acme")
 	hash := base64.StdEncoding.EncodeToString(make([]byte, 32))
 	for text, want := range map[string]string{

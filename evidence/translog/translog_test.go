@@ -9,22 +9,13 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
-	"attestry/evidence"
 	"attestry/evidence/evidencetest"
 	"attestry/evidence/translog"
 	"attestry/evidence/translog/translogtest"
 )
 
-// hashes are all hashes of a tree, as the library stores them.
-type hashes []tlog.Hash
-
-// ReadHashes implements tlog.HashReader.
-func (h hashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
-	return evidence.Map(indexes, func(index int64) tlog.Hash { return h[index] }), nil
-}
-
 func TestTreeAndTilesEqualThoseOfTheLibrary(t *testing.T) {
-	var stored hashes
+	var stored translogtest.Hashes
 	var tree translog.Tree
 	tiles := 0
 	for size := range int64(70_000) {
@@ -57,7 +48,7 @@ func TestTreeAndTilesEqualThoseOfTheLibrary(t *testing.T) {
 }
 
 func TestEmptyTreeHasTheRootOfTheStandard(t *testing.T) {
-	want, err := tlog.TreeHash(0, hashes(nil))
+	want, err := tlog.TreeHash(0, translogtest.Hashes(nil))
 	if got := (&translog.Tree{}).Root(); err != nil || got != want {
 		t.Errorf("root %v, want %v: %v", got, want, err)
 	}
@@ -126,18 +117,9 @@ func TestEntriesRevealNothingOfTheFact(t *testing.T) {
 	}
 }
 
-func keys(t *testing.T) translog.Keys {
-	t.Helper()
-	file, err := translog.NewKeyFile()
-	evidencetest.Must(t, err)
-	parsed, err := translog.ParseKeys(file)
-	evidencetest.Must(t, err)
-	return parsed
-}
-
 func TestCheckpointsAndProofsAreVerified(t *testing.T) {
-	signing := append(keys(t), keys(t)...)
-	var stored hashes
+	signing := append(translogtest.NewKeys(t), translogtest.NewKeys(t)...)
+	var stored translogtest.Hashes
 	var tree translog.Tree
 	for size := range int64(300) {
 		text := fmt.Appendf(nil, "entry %d", size)
@@ -161,7 +143,7 @@ func TestCheckpointsAndProofsAreVerified(t *testing.T) {
 	if _, err := translogtest.OpenCheckpoint(strings.Replace(signed, "300", "301", 1), verifiers...); err == nil {
 		t.Error("an altered checkpoint is opened")
 	}
-	others := keys(t).Verifiers("example.com/acme")
+	others := translogtest.NewKeys(t).Verifiers("example.com/acme")
 	if _, err := translogtest.OpenCheckpoint(signed, others...); err == nil {
 		t.Error("a checkpoint of another key is opened")
 	}

@@ -24,6 +24,7 @@ import (
 	"attestry/evidence/audit"
 	"attestry/evidence/template"
 	"attestry/evidence/translog"
+	"attestry/evidence/translog/translogtest"
 )
 
 const (
@@ -43,15 +44,6 @@ type testLog struct {
 	hashes  map[int64]tlog.Hash // stored hashes by index
 }
 
-func newKeys(t *testing.T) translog.Keys {
-	t.Helper()
-	file, err := translog.NewKeyFile()
-	must(t, err)
-	keys, err := translog.ParseKeys(file)
-	must(t, err)
-	return keys
-}
-
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -61,7 +53,7 @@ func must(t *testing.T, err error) {
 
 func newLog(t *testing.T) *testLog {
 	t.Helper()
-	return &testLog{t: t, keys: newKeys(t), hashes: map[int64]tlog.Hash{}}
+	return &testLog{t: t, keys: translogtest.NewKeys(t), hashes: map[int64]tlog.Hash{}}
 }
 
 // ReadHashes implements tlog.HashReader.
@@ -357,7 +349,7 @@ func TestForgeriesAreFound(t *testing.T) {
 			must(p.t, err)
 			p.files["SHA256SUMS.note"] = signed
 		}, false, "FAILED   SHA256SUMS.note: it was signed for other checksums, or by another log", false},
-		"the checkpoint is of another key": {func(p *trailPackage) { p.fill(p.log.checkpoint(302, newKeys(p.t)), "a", "b") }, true,
+		"the checkpoint is of another key": {func(p *trailPackage) { p.fill(p.log.checkpoint(302, translogtest.NewKeys(p.t)), "a", "b") }, true,
 			"FAILED   log/checkpoint: no key that is trusted has signed it", false},
 		"the checkpoint is another one": {func(p *trailPackage) { p.files["log/checkpoint"] = p.log.checkpoint(301, p.log.keys) }, true,
 			"FAILED   log/checkpoint: it is not the checkpoint of the proofs", false},
@@ -406,12 +398,12 @@ func TestProofsArePrinted(t *testing.T) {
 	p := newTrailPackage(t)
 	path := write(t, "package.tgz", p.seal(p.log.keys))
 	verifiers := p.log.keys.Verifiers(testOrigin)
-	others := newKeys(t).Verifiers(testOrigin)
+	others := translogtest.NewKeys(t).Verifiers(testOrigin)
 	keys := write(t, "keys", []byte(others[0]+"\n"+verifiers[0]+"\n"))
 	token := write(t, "token", []byte("secret\n"))
 	earlier := write(t, "earlier", []byte(p.log.checkpoint(200, p.log.keys)))
 	later := write(t, "later", []byte(p.log.checkpoint(302, p.log.keys)))
-	foreign := write(t, "foreign", []byte(p.log.checkpoint(200, newKeys(t))))
+	foreign := write(t, "foreign", []byte(p.log.checkpoint(200, translogtest.NewKeys(t))))
 	address := p.log.serve("secret")
 	for name, c := range map[string]struct {
 		args   []string

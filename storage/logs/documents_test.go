@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"attestry/app"
+	"attestry/app/apptest"
 	"attestry/evidence/translog"
 	"attestry/storage"
 	"attestry/storage/logs"
@@ -39,17 +40,6 @@ func openEngine(t *testing.T) *commands {
 	return &commands{Documents: pebbletest.Open(t, filepath.Join(t.TempDir(), "documents"), app.Schemas())}
 }
 
-func schemaNamed(t *testing.T, name string) *storage.Schema {
-	t.Helper()
-	for _, schema := range app.Schemas() {
-		if schema.Name == name {
-			return schema
-		}
-	}
-	t.Fatalf("there is no collection %s", name)
-	return nil
-}
-
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -61,7 +51,7 @@ func must(t *testing.T, err error) {
 func all(t *testing.T, docs storage.Documents, collection string) (records []storage.Record) {
 	t.Helper()
 	for after := ""; ; after = records[len(records)-1].ID {
-		page, err := docs.List(t.Context(), schemaNamed(t, collection), after, storage.MaxMany, 64<<20)
+		page, err := docs.List(t.Context(), apptest.Schema(t, collection), after, storage.MaxMany, 64<<20)
 		must(t, err)
 		if len(page) == 0 {
 			return records
@@ -115,7 +105,7 @@ func TestFactAndLeafAreWrittenByOneCommand(t *testing.T) {
 	} {
 		for collection, want := range map[string]int{"artifacts": c.fact, "environments": c.replaced, "flows": c.other} {
 			t.Run(name+" in "+collection, func(t *testing.T) {
-				engine, schema := openEngine(t), schemaNamed(t, collection)
+				engine, schema := openEngine(t), apptest.Schema(t, collection)
 				must(t, storagetest.Insert(t.Context(), engine.Documents, schema, fact("old", 5)))
 				must(t, c.write(logs.NewDocuments(engine, clock), schema))
 				leaves := leavesIn(t, engine)
@@ -153,7 +143,7 @@ func TestALeafNamesTheGroupOfItsFact(t *testing.T) {
 			case "snapshots":
 				record.Fields = map[string]any{"environment": "e1"}
 			}
-			must(t, storagetest.Insert(t.Context(), logs.NewDocuments(engine, clock), schemaNamed(t, collection), record))
+			must(t, storagetest.Insert(t.Context(), logs.NewDocuments(engine, clock), apptest.Schema(t, collection), record))
 			leaves := leavesIn(t, engine)
 			if len(leaves) != 1 || leaves[0].Kind != want.Kind || leaves[0].ID != want.ID || leaves[0].Group != want.Group {
 				t.Errorf("leaves %+v", leaves)
@@ -163,7 +153,7 @@ func TestALeafNamesTheGroupOfItsFact(t *testing.T) {
 }
 
 func TestLeafCommitsToTheStoredFact(t *testing.T) {
-	engine, schema := openEngine(t), schemaNamed(t, "artifacts")
+	engine, schema := openEngine(t), apptest.Schema(t, "artifacts")
 	docs := logs.NewDocuments(engine, clock)
 	must(t, storagetest.Put(t.Context(), docs, schema, fact("a", 1)))
 	must(t, storagetest.Put(t.Context(), docs, schema, fact("a", 2)))
@@ -189,7 +179,7 @@ func TestRefusedWriteHasItsIndexAmongTheCallersWrites(t *testing.T) {
 		"of a replacement":      {5, 3, storage.WriteReplace, storage.ErrMoved},
 	} {
 		t.Run(name, func(t *testing.T) {
-			engine, schema := openEngine(t), schemaNamed(t, "artifacts")
+			engine, schema := openEngine(t), apptest.Schema(t, "artifacts")
 			var writes []storage.Write
 			for i := range c.count {
 				writes = append(writes, storage.Write{Kind: storage.WriteInsert, Schema: schema, Record: fact(fmt.Sprintf("%04d", i), 1)})
@@ -209,7 +199,7 @@ func TestRefusedWriteHasItsIndexAmongTheCallersWrites(t *testing.T) {
 }
 
 func TestRefusedSingleWriteReturnsTheBareReason(t *testing.T) {
-	engine, schema := openEngine(t), schemaNamed(t, "environments")
+	engine, schema := openEngine(t), apptest.Schema(t, "environments")
 	docs := logs.NewDocuments(engine, clock)
 	must(t, storagetest.Insert(t.Context(), docs, schema, fact("e", 1)))
 	if err := storagetest.Insert(t.Context(), docs, schema, fact("e", 2)); err != storage.ErrExists {
@@ -226,12 +216,12 @@ func TestRefusedSingleWriteReturnsTheBareReason(t *testing.T) {
 func TestFactsOfALargeBatchAreWrittenWithTheirLeaves(t *testing.T) {
 	for name, others := range map[string]int{"facts only": 0, "after another document": 1} {
 		t.Run(name, func(t *testing.T) {
-			engine, schema := openEngine(t), schemaNamed(t, "artifacts")
+			engine, schema := openEngine(t), apptest.Schema(t, "artifacts")
 			var writes []storage.Write
 			for i := range storage.MaxMany {
 				write := storage.Write{Kind: storage.WriteInsert, Schema: schema, Record: fact(fmt.Sprintf("%04d", i), 1)}
 				if i < others {
-					write.Schema = schemaNamed(t, "flows")
+					write.Schema = apptest.Schema(t, "flows")
 				}
 				writes = append(writes, write)
 			}
@@ -260,7 +250,7 @@ func TestFactsOfALargeBatchAreWrittenWithTheirLeaves(t *testing.T) {
 func TestEachVersionOfAReplaceableFactHasALeaf(t *testing.T) {
 	for _, collection := range []string{"environments", "allowlist"} {
 		t.Run(collection, func(t *testing.T) {
-			engine, schema := openEngine(t), schemaNamed(t, collection)
+			engine, schema := openEngine(t), apptest.Schema(t, collection)
 			docs := logs.NewDocuments(engine, clock)
 			must(t, storagetest.Insert(t.Context(), docs, schema, fact("e", 1)))
 			must(t, storagetest.Replace(t.Context(), docs, schema, fact("e", 2), 1))
@@ -283,7 +273,7 @@ func TestEachVersionOfAReplaceableFactHasALeaf(t *testing.T) {
 func TestAFactWithoutAnOrganizationIsNotStored(t *testing.T) {
 	for name, body := range map[string]string{"none": `{"id":"1"}`, "empty": `{"org":""}`, "no JSON": `x`} {
 		t.Run(name, func(t *testing.T) {
-			engine, schema := openEngine(t), schemaNamed(t, "templates")
+			engine, schema := openEngine(t), apptest.Schema(t, "templates")
 			err := storagetest.Insert(t.Context(), logs.NewDocuments(engine, clock), schema, storage.Record{ID: "1", Revision: 1, Body: []byte(body)})
 			if err == nil || strings.Contains(err.Error(), "%!") || !strings.Contains(err.Error(), "organization") {
 				t.Errorf("error %v", err)
@@ -298,8 +288,8 @@ func TestAFactWithoutAnOrganizationIsNotStored(t *testing.T) {
 func TestEachOfSeveralAddedFactsGetsALeaf(t *testing.T) {
 	engine := openEngine(t)
 	docs := logs.NewDocuments(engine, clock)
-	must(t, storagetest.Add(t.Context(), docs, schemaNamed(t, "artifacts"), fact("a", 1), fact("b", 1)))
-	must(t, storagetest.Add(t.Context(), docs, schemaNamed(t, "flows"), fact("a", 1)))
+	must(t, storagetest.Add(t.Context(), docs, apptest.Schema(t, "artifacts"), fact("a", 1), fact("b", 1)))
+	must(t, storagetest.Add(t.Context(), docs, apptest.Schema(t, "flows"), fact("a", 1)))
 	if leaves := leavesIn(t, engine); len(leaves) != 2 {
 		t.Errorf("%d leaves of 2 facts", len(leaves))
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"attestry/app/apptest"
 	"attestry/evidence/translog"
 	"attestry/storage"
 	"attestry/storage/logs"
@@ -58,9 +59,9 @@ func storeOld(t *testing.T, engine storage.Documents, schema *storage.Schema, co
 // enterFact commits a fact as the first entry of the log.
 func enterFact(t *testing.T, engine storage.Documents, id string) logs.Leaf {
 	t.Helper()
-	record, err := engine.Get(t.Context(), schemaNamed(t, "artifacts"), id)
+	record, err := engine.Get(t.Context(), apptest.Schema(t, "artifacts"), id)
 	must(t, err)
-	must(t, storagetest.Put(t.Context(), logs.NewDocuments(engine, clock), schemaNamed(t, "artifacts"), record))
+	must(t, storagetest.Put(t.Context(), logs.NewDocuments(engine, clock), apptest.Schema(t, "artifacts"), record))
 	of := logs.New(engine, nil)
 	must(t, of.Begin(t.Context(), "acme", "example.com/acme"))
 	log, err := of.GetVersioned(t.Context(), "acme")
@@ -74,7 +75,7 @@ func enterFact(t *testing.T, engine storage.Documents, id string) logs.Leaf {
 
 func TestFactsOfEarlierVersionsGetLeavesOnce(t *testing.T) {
 	const count = 2100
-	schema := schemaNamed(t, "artifacts")
+	schema := apptest.Schema(t, "artifacts")
 	for _, after := range []bool{false, true} {
 		for at, reached := 1, true; reached; at++ {
 			t.Run(fmt.Sprintf("write %d, after %t", at, after), func(t *testing.T) {
@@ -110,12 +111,12 @@ func TestFactsOfEarlierVersionsGetLeavesOnce(t *testing.T) {
 }
 
 func TestExistingFactsAreSearchedOnce(t *testing.T) {
-	engine, schema := openEngine(t), schemaNamed(t, "environments")
+	engine, schema := openEngine(t), apptest.Schema(t, "environments")
 	must(t, storagetest.Insert(t.Context(), engine, schema, fact("e", 1)))
 	for range 2 {
 		must(t, logs.New(engine, nil).AddExisting(t.Context(), schema, noon))
 	}
-	must(t, logs.New(engine, nil).AddExisting(t.Context(), schemaNamed(t, "flows"), noon))
+	must(t, logs.New(engine, nil).AddExisting(t.Context(), apptest.Schema(t, "flows"), noon))
 	leaves := leavesIn(t, engine)
 	if versions := all(t, engine, "log_versions"); len(leaves) != 1 || len(versions) != 1 || string(versions[0].Body) != string(fact("e", 1).Body) || leaves[0].ID != "e:1" {
 		t.Errorf("leaves %+v", leaves)
@@ -132,7 +133,7 @@ func TestFactsWhoseLeavesWereLostAreFoundWithinADay(t *testing.T) {
 	const day = 24 * 60 * 60
 	for collection, found := range map[string]bool{"environments": true, "audit_log": true, "policy_versions": true, "artifacts": false} {
 		t.Run(collection, func(t *testing.T) {
-			engine, schema := openEngine(t), schemaNamed(t, collection)
+			engine, schema := openEngine(t), apptest.Schema(t, collection)
 			must(t, logs.New(engine, nil).AddExisting(t.Context(), schema, noon))
 			must(t, storagetest.Insert(t.Context(), engine, schema, fact("e", 1))) // without its leaf, as if the process had been killed
 			must(t, logs.New(engine, nil).AddExisting(t.Context(), schema, noon+day-1))
@@ -150,7 +151,7 @@ func TestFactsWhoseLeavesWereLostAreFoundWithinADay(t *testing.T) {
 }
 
 func TestLargeFactsOfEarlierVersionsAllGetLeaves(t *testing.T) {
-	engine, schema := openEngine(t), schemaNamed(t, "artifacts")
+	engine, schema := openEngine(t), apptest.Schema(t, "artifacts")
 	for i := range 20 {
 		record := fact(fmt.Sprint(i), 1)
 		record.Body = fmt.Appendf(nil, `{"org":"acme","text":"%01000000d"}`, i)

@@ -131,7 +131,7 @@ func TestFactsWithoutALeafAreFound(t *testing.T) {
 	if n := unlogged(); n != 0 {
 		t.Errorf("%d facts whose leaves are pending are taken for unlogged", n)
 	}
-	s.Must(storagetest.Delete(t.Context(), s.Db, schemaNamed(t, "log_pending"), storage.RecordIDs(pending)...))
+	s.Must(storagetest.Delete(t.Context(), s.Db, apptest.Schema(t, "log_pending"), storage.RecordIDs(pending)...))
 	if n := unlogged(); n != 3 {
 		t.Errorf("%d of 3 facts without leaves are found", n)
 	}

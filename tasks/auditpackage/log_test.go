@@ -16,7 +16,7 @@ import (
 	"attestry/evidence/approval"
 	"attestry/evidence/attestation/attestationtest"
 	"attestry/evidence/audit"
-	"attestry/evidence/translog"
+	"attestry/evidence/translog/translogtest"
 	"attestry/storage"
 	"attestry/storage/logs"
 	"attestry/storage/storagetest"
@@ -27,10 +27,7 @@ import (
 func withLog(t *testing.T) *scene {
 	t.Helper()
 	s := newScene(t)
-	file, err := translog.NewKeyFile()
-	s.must(err)
-	s.keys, err = translog.ParseKeys(file)
-	s.must(err)
+	s.keys = translogtest.NewKeys(t)
 	s.start(s.docs, s.engine)
 	return s
 }

@@ -62,7 +62,7 @@ func newFixture(t testing.TB) *fixture {
 	objects, err := filesystem.Open(filepath.Join(folder, "objects"))
 	must(t, err)
 	return &fixture{
-		t: t, folder: folder, objs: objects, keys: newKeys(t),
+		t: t, folder: folder, objs: objects, keys: translogtest.NewKeys(t),
 		docs: pebbletest.Open(t, filepath.Join(folder, "documents"), append(logs.Schemas(), factSchema)),
 		// Each reading advances the clock by more than signInterval, so a checkpoint is always due.
 		clock: evidencetest.NewSteppingClock(time.Unix(1_800_000_000, 0), 2*time.Second),
@@ -74,15 +74,6 @@ func must(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-func newKeys(t testing.TB) translog.Keys {
-	t.Helper()
-	file, err := translog.NewKeyFile()
-	must(t, err)
-	keys, err := translog.ParseKeys(file)
-	must(t, err)
-	return keys
 }
 
 // add stores facts with their leaves.
@@ -139,14 +130,6 @@ func stored[T any](f *fixture, collection, org string) (values []T) {
 	}
 }
 
-// hashes are all hashes of a tree, as the library stores them.
-type hashes []tlog.Hash
-
-// ReadHashes implements tlog.HashReader.
-func (h hashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
-	return evidence.Map(indexes, func(index int64) tlog.Hash { return h[index] }), nil
-}
-
 // leafOf returns the leaf with a name, or storage.ErrNotFound.
 func leafOf(t testing.TB, reader *logs.Logs, org, name string) (logs.Leaf, error) {
 	leaves, err := reader.LeavesOf(t.Context(), org, []string{name})
@@ -184,7 +167,7 @@ func (f *fixture) leaves(org string) (leaves []logs.Leaf) {
 
 // entries returns the entries of a log by index, and all hashes of the tree over them. It checks that the indexes have
 // no gaps.
-func (f *fixture) entries(log *logs.Log, want int) (texts [][]byte, tree hashes) {
+func (f *fixture) entries(log *logs.Log, want int) (texts [][]byte, tree translogtest.Hashes) {
 	f.t.Helper()
 	leaves := f.leaves(log.Org)
 	if len(leaves) != want {
@@ -233,7 +216,7 @@ func (f *fixture) checkProofs(reader *logs.Logs, log *logs.Log, texts [][]byte, 
 }
 
 // checkCheckpoints checks that all checkpoints are consistent with the last one, and that this covers the whole log.
-func (f *fixture) checkCheckpoints(log *logs.Log, tree hashes) {
+func (f *fixture) checkCheckpoints(log *logs.Log, tree translogtest.Hashes) {
 	f.t.Helper()
 	root, err := tlog.TreeHash(log.Tree.Size, tree)
 	must(f.t, err)
@@ -267,7 +250,7 @@ func eachPart(level int, count int64, visit func(translog.Part)) {
 	}
 }
 
-func (f *fixture) checkTiles(reader *logs.Logs, log *logs.Log, tree hashes) {
+func (f *fixture) checkTiles(reader *logs.Logs, log *logs.Log, tree translogtest.Hashes) {
 	f.t.Helper()
 	for level := range 2 {
 		eachPart(level, log.Tree.Size>>(translog.Height*level), func(part translog.Part) {
@@ -608,7 +591,7 @@ func TestACheckpointIsSignedAfterTheClockWasSetBack(t *testing.T) {
 func TestAllKeysSignCheckpoints(t *testing.T) {
 	f := newFixture(t)
 	f.grow("acme", 2)
-	f.keys = append(f.keys, newKeys(t)...)
+	f.keys = append(f.keys, translogtest.NewKeys(t)...)
 	f.grow("acme", 1)
 	f.check("acme", 3)
 	log, err := logs.New(f.docs, f.objs).Get(t.Context(), "acme")

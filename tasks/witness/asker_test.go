@@ -62,10 +62,7 @@ func newFixture(t *testing.T, witnesses ...string) *fixture {
 	folder := t.TempDir()
 	objects, err := filesystem.Open(filepath.Join(folder, "objects"))
 	must(t, err)
-	file, err := translog.NewKeyFile()
-	must(t, err)
-	keys, err := translog.ParseKeys(file)
-	must(t, err)
+	keys := translogtest.NewKeys(t)
 	f := &fixture{t: t, objects: objects, clock: evidencetest.NewClock(time.Unix(1_800_000_000, 0))}
 	f.docs = pebbletest.Open(t, filepath.Join(folder, "documents"), append(logs.Schemas(), factSchema))
 	f.logs = logs.New(f.docs, objects)

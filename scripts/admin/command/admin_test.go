@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"attestry/app"
+	"attestry/app/apptest"
 	"attestry/config"
 	"attestry/evidence"
 	"attestry/evidence/identity"
@@ -218,17 +219,13 @@ func TestDamagedParkedReportDoesNotHideOthers(t *testing.T) {
 // damage damages the body of a parked report's document, but not its declared fields.
 func (s *site) damage(id string) {
 	s.t.Helper()
-	for _, schema := range app.Schemas() {
-		if schema.Name != "reports" {
-			continue
-		}
-		page, err := s.store.Documents.Find(s.t.Context(), schema, storage.Query{Index: "parked", From: &storage.Bound{Value: 0.0}, Limit: 10})
-		s.must(err)
-		for _, record := range page.Records {
-			if record.ID == id {
-				record.Body = []byte("{")
-				s.must(storagetest.Put(s.t.Context(), s.store.Documents, schema, record))
-			}
+	schema := apptest.Schema(s.t, "reports")
+	page, err := s.store.Documents.Find(s.t.Context(), schema, storage.Query{Index: "parked", From: &storage.Bound{Value: 0.0}, Limit: 10})
+	s.must(err)
+	for _, record := range page.Records {
+		if record.ID == id {
+			record.Body = []byte("{")
+			s.must(storagetest.Put(s.t.Context(), s.store.Documents, schema, record))
 		}
 	}
 }

@@ -141,16 +141,6 @@ func newDocumentCopy(t *testing.T) (c *documentCopy, out, errs *bytes.Buffer) {
 	return &documentCopy{from: source, to: target, schemas: app.Schemas(), out: out, errs: errs}, out, errs
 }
 
-func schemaNamed(t *testing.T, name string) *storage.Schema {
-	t.Helper()
-	schemas := app.Schemas()
-	n := slices.IndexFunc(schemas, func(s *storage.Schema) bool { return s.Name == name })
-	if n < 0 {
-		t.Fatalf("no collection %s", name)
-	}
-	return schemas[n]
-}
-
 // dying fails from its second write of documents on, before or after it is done.
 type dying struct {
 	storage.Documents
@@ -280,7 +270,7 @@ func TestVerificationFindsAChangedDocument(t *testing.T) {
 
 func TestTargetWithOtherDocumentsIsRefused(t *testing.T) {
 	c, _, errs := newDocumentCopy(t)
-	attestations := schemaNamed(t, "attestations")
+	attestations := apptest.Schema(t, "attestations")
 	for _, id := range []string{"0", "zzz"} {
 		other := storage.Record{ID: id, Revision: 1, Body: []byte("{}")}
 		evidencetest.Must(t, storagetest.Put(t.Context(), c.to, attestations, other))
@@ -289,7 +279,7 @@ func TestTargetWithOtherDocumentsIsRefused(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "collection attestations of the target has 2 documents that the source lacks") || errs.Len() > 0 {
 		t.Errorf("%v; %s", err, errs)
 	}
-	if page, err := c.to.List(t.Context(), schemaNamed(t, "flows"), "", 1, 1); err != nil || len(page) > 0 {
+	if page, err := c.to.List(t.Context(), apptest.Schema(t, "flows"), "", 1, 1); err != nil || len(page) > 0 {
 		t.Errorf("documents were copied: %v, %v", page, err)
 	}
 }
@@ -298,7 +288,7 @@ func TestTargetWithOtherDocumentsIsRefused(t *testing.T) {
 func TestTargetThatWasUsedIsRefused(t *testing.T) {
 	c, _, errs := newDocumentCopy(t)
 	evidencetest.Must(t, c.run(t.Context()))
-	attestations := schemaNamed(t, "attestations")
+	attestations := apptest.Schema(t, "attestations")
 	page, err := c.to.List(t.Context(), attestations, "", 2, storage.MaxBody)
 	if err != nil || len(page) != 2 {
 		t.Fatalf("%d documents, %v", len(page), err)
@@ -320,7 +310,7 @@ func TestTargetThatWasUsedIsRefused(t *testing.T) {
 // TestDocumentsWithUndeclaredFieldsAreCopied stores a document of an earlier version, with a field that is not declared now.
 func TestDocumentsWithUndeclaredFieldsAreCopied(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "old")
-	earlier := *schemaNamed(t, "flows")
+	earlier := *apptest.Schema(t, "flows")
 	earlier.Fields = append(slices.Clone(earlier.Fields), "colour")
 	db := pebbletest.Open(t, path, []*storage.Schema{&earlier})
 	old := storage.Record{ID: "a", Revision: 1, Fields: map[string]any{"org": "o", "colour": "red"}, Body: []byte("{}")}
