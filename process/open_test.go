@@ -1,13 +1,11 @@
 package process
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,20 +14,18 @@ import (
 	"attestry/evidence/evidencetest"
 	"attestry/process/buildinfo"
 	"attestry/storage"
+	"attestry/storage/storagetest"
 )
 
-// refusedDeletes is a database that refuses to delete anything.
-type refusedDeletes struct{ storage.Documents }
-
-func (r refusedDeletes) Write(ctx context.Context, writes ...storage.Write) error {
-	if slices.ContainsFunc(writes, func(write storage.Write) bool { return write.Kind == storage.WriteDelete }) {
-		return errors.New("the deletion is refused")
-	}
-	return r.Documents.Write(ctx, writes...)
-}
-
 func TestFailedOpenReleasesFilesAndConnections(t *testing.T) {
-	refuse := func(docs storage.Documents) storage.Documents { return refusedDeletes{docs} }
+	refuse := func(docs storage.Documents) storage.Documents {
+		return storagetest.BeforeWrites(docs, func(write storage.Write) error {
+			if write.Kind == storage.WriteDelete {
+				return errors.New("the deletion is refused")
+			}
+			return nil
+		})
+	}
 	for name, row := range map[string]struct {
 		blocked string // store whose folder is a file
 		wrap    func(storage.Documents) storage.Documents

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"attestry/evidence/identity"
 	"attestry/storage"
 	"attestry/storage/pebble/pebbletest"
+	"attestry/storage/storagetest"
 	"attestry/storage/tenancy"
 )
 
@@ -94,21 +94,11 @@ func TestFirstStartChangesNothingIfThereAreOrganizations(t *testing.T) {
 			_, err := f.tenancy(f.docs).ApplyBootstrap(t.Context(), declared)
 			f.must(err)
 			before := f.organizations()
-			writes := &writeCounter{Documents: f.docs}
+			writes := storagetest.NewCountingDocuments(f.docs)
 			made, err := applyFirstStart(t.Context(), f.tenancy(writes))
-			if err != nil || len(made) != 0 || writes.n != 0 || !slices.Equal(f.organizations(), before) {
-				t.Errorf("%d writes made %d keys and the organizations %v of %v: %v", writes.n, len(made), f.organizations(), before, err)
+			if err != nil || len(made) != 0 || writes.Snapshot().Methods["Write"] != 0 || !slices.Equal(f.organizations(), before) {
+				t.Errorf("%v made %d keys and the organizations %v of %v: %v", writes.Snapshot(), len(made), f.organizations(), before, err)
 			}
 		})
 	}
-}
-
-type writeCounter struct {
-	storage.Documents
-	n int
-}
-
-func (w *writeCounter) Write(ctx context.Context, writes ...storage.Write) error {
-	w.n++
-	return w.Documents.Write(ctx, writes...)
 }

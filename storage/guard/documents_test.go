@@ -63,24 +63,14 @@ func TestContentAddressedDocumentsAreVerifiedWhenTheyAreRead(t *testing.T) {
 	}
 }
 
-// fullDatabase refuses all writes but deletions while it is full.
-type fullDatabase struct {
-	storage.Documents
-	full bool
-}
-
-func (f *fullDatabase) refusal() error {
-	if f.full {
-		return storage.RefuseWrite(storage.Database, storage.DiskFull, errors.New("no space left on device"))
-	}
-	return nil
-}
-
-func (f *fullDatabase) Write(ctx context.Context, writes ...storage.Write) error {
-	if err := f.refusal(); err != nil && writes[0].Kind != storage.WriteDelete {
-		return err
-	}
-	return f.Documents.Write(ctx, writes...)
+// fullDatabase refuses all writes but deletions while full is set.
+func fullDatabase(docs storage.Documents, full *bool) storage.Documents {
+	return storagetest.BeforeWrites(docs, func(write storage.Write) error {
+		if *full && write.Kind != storage.WriteDelete {
+			return storage.RefuseWrite(storage.Database, storage.DiskFull, errors.New("no space left on device"))
+		}
+		return nil
+	})
 }
 
 func TestDatabasePingFailsAfterARefusedWriteUntilAProbeSucceeds(t *testing.T) {
@@ -100,7 +90,8 @@ func TestDatabasePingFailsAfterARefusedWriteUntilAProbeSucceeds(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			engine := &fullDatabase{Documents: openDocuments(t), full: true}
+			full := true
+			engine := fullDatabase(openDocuments(t), &full)
 			b := newFixture()
 			docs := b.Documents(engine)
 			must(t, docs.Ping(t.Context()))
@@ -110,10 +101,10 @@ func TestDatabasePingFailsAfterARefusedWriteUntilAProbeSucceeds(t *testing.T) {
 			for range 2 {
 				evidencetest.Is(t, docs.Ping(t.Context()), storage.ErrWriteRefused)
 			}
-			engine.full = false
+			full = false
 			b.now = b.now.Add(5 * time.Second)
 			must(t, docs.Ping(t.Context()))
-			engine.full = true // no write was refused since
+			full = true // no write was refused since
 			must(t, docs.Ping(t.Context()))
 			if n, err := engine.GetMany(t.Context(), storage.ProbeSchema, []string{"probe"}); err != nil || len(n) != 0 {
 				t.Errorf("the probe left %v, %v", n, err)
@@ -122,24 +113,15 @@ func TestDatabasePingFailsAfterARefusedWriteUntilAProbeSucceeds(t *testing.T) {
 	}
 }
 
-// countingPuts counts the Puts.
-type countingPuts struct {
-	storage.Documents
-	n int
-}
-
-func (c *countingPuts) Write(ctx context.Context, writes ...storage.Write) error {
-	if writes[0].Kind == storage.WritePut {
-		c.n++
-	}
-	return c.Documents.Write(ctx, writes...)
-}
-
 func TestAFullDatabaseIsProbedAtMostOnceIn5Seconds(t *testing.T) {
 	b := newFixture()
-	full := &fullDatabase{Documents: openDocuments(t), full: true}
-	engine := &countingPuts{Documents: full}
-	docs := b.Documents(engine)
+	full, probes := true, 0
+	docs := b.Documents(storagetest.BeforeWrites(fullDatabase(openDocuments(t), &full), func(write storage.Write) error {
+		if write.Kind == storage.WritePut {
+			probes++
+		}
+		return nil
+	}))
 	if err := storagetest.Insert(t.Context(), docs, plain, content("{}")); !errors.Is(err, storage.ErrWriteRefused) {
 		t.Fatal(err)
 	}
@@ -156,30 +138,23 @@ func TestAFullDatabaseIsProbedAtMostOnceIn5Seconds(t *testing.T) {
 		{5 * time.Second, false, 3, true},
 		{time.Second, true, 3, true},
 	} {
-		b.now, full.full = b.now.Add(test.later), test.full
-		if err := docs.Ping(t.Context()); (err == nil) != test.ready || engine.n != test.probes {
-			t.Errorf("%+v: after %d probes %v", test, engine.n, err)
+		b.now, full = b.now.Add(test.later), test.full
+		if err := docs.Ping(t.Context()); (err == nil) != test.ready || probes != test.probes {
+			t.Errorf("%+v: after %d probes %v", test, probes, err)
 		}
 	}
 }
 
-// cutShort cancels the context of each Put.
-type cutShort struct {
-	storage.Documents
-	end context.CancelFunc
-}
-
-func (c *cutShort) Write(ctx context.Context, writes ...storage.Write) error {
-	if writes[0].Kind != storage.WritePut {
-		return c.Documents.Write(ctx, writes...)
-	}
-	c.end()
-	return ctx.Err()
-}
-
 func TestCancelledProbeKeepsTheReason(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
-	docs := newFixture().Documents(&cutShort{&fullDatabase{Documents: openDocuments(t), full: true}, end})
+	full := true
+	// Each Put of a probe is cancelled.
+	docs := newFixture().Documents(storagetest.BeforeWrites(fullDatabase(openDocuments(t), &full), func(write storage.Write) error {
+		if write.Kind == storage.WritePut {
+			end()
+		}
+		return ctx.Err()
+	}))
 	if err := storagetest.Insert(ctx, docs, plain, content("{}")); !errors.Is(err, storage.ErrWriteRefused) {
 		t.Fatal(err)
 	}

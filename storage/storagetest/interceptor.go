@@ -60,3 +60,16 @@ func (i *Interceptor) List(ctx context.Context, schema *storage.Schema, after st
 func (i *Interceptor) Write(ctx context.Context, writes ...storage.Write) error {
 	return i.Around(Command{Ctx: ctx, Method: "Write", Writes: writes}, func() error { return i.Documents.Write(ctx, writes...) })
 }
+
+// BeforeWrites returns an engine that calls before with each write of a command. An error of before is returned instead
+// of the command.
+func BeforeWrites(docs storage.Documents, before func(write storage.Write) error) storage.Documents {
+	return &Interceptor{Documents: docs, Around: func(command Command, run func() error) error {
+		for _, write := range command.Writes {
+			if err := before(write); err != nil {
+				return err
+			}
+		}
+		return run()
+	}}
+}

@@ -1,6 +1,7 @@
 package storagetest
 
 import (
+	"context"
 	"errors"
 
 	"attestry/storage"
@@ -19,4 +20,12 @@ func WriteOneByOne(writes []storage.Write, write func(storage.Write) error) erro
 		}
 	}
 	return nil
+}
+
+// OneByOne is an engine that does the writes of a command one by one.
+type OneByOne struct{ storage.Documents }
+
+// Write sends the engine a command for each write.
+func (o OneByOne) Write(ctx context.Context, writes ...storage.Write) error {
+	return WriteOneByOne(writes, func(write storage.Write) error { return o.Documents.Write(ctx, write) })
 }

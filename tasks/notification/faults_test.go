@@ -1,7 +1,6 @@
 package notification_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -27,7 +26,7 @@ func TestDeliveredEventsAreDeletedAfterTheWorkerDies(t *testing.T) {
 	task := s.queue.fanouts[0]
 	s.queue.fanouts = nil
 	dying := storagetest.NewFaultInjector(s.docs, storagetest.DieAtWrite(1, true)) // the first Replace is that of CompleteAction
-	s.start(oneByOne{dying}, nil)
+	s.start(dying, nil)
 	if err := s.fanout.MakeDeliveries(t.Context(), task.event, task.action); err == nil {
 		t.Error("the worker did not die")
 	}
@@ -81,25 +80,18 @@ func TestExpiredAttemptsDoNotChangeTheDelivery(t *testing.T) {
 	}
 }
 
-// flaky is an engine that fails the first commands that add documents.
-type flaky struct {
-	storage.Documents
-	left int
-}
-
-func (f *flaky) Write(ctx context.Context, writes ...storage.Write) error {
-	if f.left > 0 && writes[0].Kind == storage.WriteAdd {
-		f.left--
-		return evidence.NewError(evidence.Unavailable, "primary steps down")
-	}
-	return f.Documents.Write(ctx, writes...)
-}
-
 func TestEventsSurviveAnOutageOfMoreThanADay(t *testing.T) {
 	s := newScene(t)
 	number := s.started(webhook("a"))
 	s.clock.Advance(25 * time.Hour) // an outage of Redis or of all workers of the queue
-	s.start(&flaky{s.docs, 1}, nil)
+	failed := false
+	s.start(storagetest.BeforeWrites(s.docs, func(write storage.Write) error {
+		if failed || write.Kind != storage.WriteAdd {
+			return nil
+		}
+		failed = true
+		return evidence.NewError(evidence.Unavailable, "primary steps down")
+	}), nil)
 	s.must(s.relay.Relay(t.Context()))
 	if err := s.fanout.MakeDeliveries(t.Context(), s.queue.fanouts[0].event, number); evidence.CodeOf(err) != evidence.Unavailable {
 		t.Errorf("got %v", err)
@@ -236,22 +228,6 @@ func TestScalingNoticesMatchAModel(t *testing.T) {
 	}
 }
 
-// pauseAt is an engine that calls happen before the first write to a collection.
-type pauseAt struct {
-	storage.Documents
-	schema string
-	happen func()
-}
-
-func (h *pauseAt) Write(ctx context.Context, writes ...storage.Write) error {
-	if writes[0].Schema.Name == h.schema && h.happen != nil {
-		happen := h.happen
-		h.happen = nil
-		happen()
-	}
-	return h.Documents.Write(ctx, writes...)
-}
-
 // TestAPausedWorkerDoesNotOverwriteLaterScaling pauses the worker before it writes the scaling of a report, while
 // another one processes this and a later report.
 func TestAPausedWorkerDoesNotOverwriteLaterScaling(t *testing.T) {
@@ -260,14 +236,18 @@ func TestAPausedWorkerDoesNotOverwriteLaterScaling(t *testing.T) {
 	s.report("web")
 	s.accept("web", "web")
 	other := s.processor
-	h := &pauseAt{Documents: s.docs, schema: "scalings"}
-	h.happen = func() {
-		s.clock.Advance(time.Minute)
-		s.must(other.Drain(t.Context(), s.env)) // 2
-		s.accept("web", "web", "web", "web", "web")
-		s.must(other.Drain(t.Context(), s.env)) // 5
-	}
-	s.start(oneByOne{h}, nil)
+	var paused sync.Once
+	s.start(storagetest.OneByOne{Documents: storagetest.BeforeWrites(s.docs, func(write storage.Write) error {
+		if write.Schema.Name == "scalings" {
+			paused.Do(func() {
+				s.clock.Advance(time.Minute)
+				s.must(other.Drain(t.Context(), s.env)) // 2
+				s.accept("web", "web", "web", "web", "web")
+				s.must(other.Drain(t.Context(), s.env)) // 5
+			})
+		}
+		return nil
+	})}, nil)
 	if err := s.processor.Drain(t.Context(), s.env); err != nil {
 		t.Log(err)
 	}

@@ -1,7 +1,6 @@
 package notification_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -10,17 +9,9 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/notification"
 	"attestry/evidence/snapshot"
-	"attestry/storage"
 	"attestry/storage/storagetest"
 	"attestry/tasks/reports"
 )
-
-// oneByOne is an engine that does the writes of a batch one by one, so that a process can die within a batch.
-type oneByOne struct{ storage.Documents }
-
-func (d oneByOne) Write(ctx context.Context, writes ...storage.Write) error {
-	return storagetest.WriteOneByOne(writes, func(write storage.Write) error { return d.Documents.Write(ctx, write) })
-}
 
 // atEachWrite runs work in a process that dies before or after its first write, its second, and so on, until work makes
 // fewer writes; with -short only at every third. finish runs in the next process and gets the error of work.
@@ -35,7 +26,7 @@ func atEachWrite(t *testing.T, prepare func(*scene), work func(*scene) error, fi
 			s := newScene(t)
 			prepare(s)
 			dying := storagetest.NewFaultInjector(s.docs, storagetest.DieAtWrite(write, after))
-			s.start(oneByOne{dying}, nil)
+			s.start(dying, nil)
 			err := work(s)
 			s.start(s.docs, nil)
 			finish(s, err)

@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 
 	"attestry/app"
@@ -78,36 +77,6 @@ func (l *lost) Get(ctx context.Context, key string, offset, length int64) (io.Re
 		return nil, l.err
 	}
 	return l.Objects.Get(ctx, key, offset, length)
-}
-
-// deadline is a context that ends when end is called.
-type deadline struct {
-	context.Context
-	once  sync.Once
-	ended chan struct{}
-	err   error
-}
-
-func newDeadline(ctx context.Context) *deadline {
-	return &deadline{Context: ctx, ended: make(chan struct{})}
-}
-
-func (d *deadline) end(err error) {
-	d.once.Do(func() {
-		d.err = err
-		close(d.ended)
-	})
-}
-
-func (d *deadline) Done() <-chan struct{} { return d.ended }
-
-func (d *deadline) Err() error {
-	select {
-	case <-d.ended:
-		return d.err
-	default:
-		return nil
-	}
 }
 
 // attemptScene is a scene with a snapshot, and with a worker of another process whose stores have fault injection.
@@ -187,13 +156,13 @@ func TestUnprocessableReportIsParkedAndLaterOnesAreProcessed(t *testing.T) {
 			s.docs.insertChunks = func(context.Context) error { panic("out of range") }
 		}, "panic"},
 		"running out of time": {func(s *attemptScene, ctx context.Context) {
-			var current *deadline
+			var current *evidencetest.Ending
 			s.ctx = func() context.Context {
-				current = newDeadline(ctx)
+				current = evidencetest.NewEnding(ctx)
 				return current
 			}
 			s.docs.insertChunks = func(ctx context.Context) error {
-				current.end(context.DeadlineExceeded)
+				current.End(context.DeadlineExceeded)
 				<-ctx.Done()
 				return ctx.Err()
 			}
@@ -292,10 +261,10 @@ func TestOutagesParkNoReport(t *testing.T) {
 		},
 		"the worker is stopped": {
 			func(s *attemptScene, ctx context.Context) {
-				current := newDeadline(ctx)
+				current := evidencetest.NewEnding(ctx)
 				s.ctx = func() context.Context { return current }
 				s.docs.insertChunks = func(ctx context.Context) error {
-					current.end(context.Canceled)
+					current.End(context.Canceled)
 					<-ctx.Done()
 					return ctx.Err()
 				}

@@ -40,12 +40,12 @@ type race struct {
 func newRace(t *testing.T) *race {
 	r := &race{}
 	r.modelScene = newModelScene(t, false, func(docs storage.Documents) storage.Documents {
-		return &watched{Documents: docs, around: func(write bool, run func() error) error {
+		return watch(docs, func(write bool, run func() error) error {
 			if r.worker == nil {
 				return run()
 			}
 			return r.worker.around(write, run)
-		}}
+		})
 	})
 	r.apply(t,
 		operation{Kind: "build", Flow: "build", Trail: "t1", Slot: "api", File: "f0", Commit: "c0"},

@@ -119,13 +119,13 @@ func TestSweepFailsWithEachOfItsCommands(t *testing.T) {
 func TestPermissionsWaitForTheEndOfAnOutage(t *testing.T) {
 	attempts := 0
 	s := newScene(t, func(docs storage.Documents) storage.Documents {
-		return &storagetest.Interceptor{Documents: docs, Around: func(command storagetest.Command, run func() error) error {
-			if len(command.Writes) > 0 && command.Writes[0].Schema == storage.GenerationSchema {
+		return storagetest.BeforeWrites(docs, func(write storage.Write) error {
+			if write.Schema == storage.GenerationSchema {
 				attempts++
 				return storage.Outage(storage.Database, errFault)
 			}
-			return run()
-		}}
+			return nil
+		})
 	})
 	s.expired(t, s.env, 1)
 	s.expired(t, "other", 2)
@@ -143,16 +143,14 @@ func (p *publisher) PublishChange(context.Context, string) { p.changes++ }
 func TestProcessedReportsArePublishedIfALaterOneFails(t *testing.T) {
 	snapshots := 0
 	s := newScene(t, func(docs storage.Documents) storage.Documents {
-		return &storagetest.Interceptor{Documents: docs, Around: func(command storagetest.Command, run func() error) error {
-			for _, write := range command.Writes {
-				if write.Schema.Name == "snapshots" && write.Kind == storage.WriteInsert {
-					if snapshots++; snapshots == 2 {
-						return errFault
-					}
+		return storagetest.BeforeWrites(docs, func(write storage.Write) error {
+			if write.Schema.Name == "snapshots" && write.Kind == storage.WriteInsert {
+				if snapshots++; snapshots == 2 {
+					return errFault
 				}
 			}
-			return run()
-		}}
+			return nil
+		})
 	})
 	s.accept(t, running("a"))
 	s.accept(t, running("b"))
@@ -166,16 +164,14 @@ func TestProcessedReportsArePublishedIfALaterOneFails(t *testing.T) {
 func TestParkedReportIsCountedOnce(t *testing.T) {
 	parking, failed := false, false
 	s := newScene(t, func(docs storage.Documents) storage.Documents {
-		return &storagetest.Interceptor{Documents: docs, Around: func(command storagetest.Command, run func() error) error {
-			for _, write := range command.Writes {
-				parking = parking || write.Schema.Name == "reports" && write.Kind == storage.WritePut
-				if parking && !failed && write.Schema.Name == "heads" {
-					failed = true
-					return errFault
-				}
+		return storagetest.BeforeWrites(docs, func(write storage.Write) error {
+			parking = parking || write.Schema.Name == "reports" && write.Kind == storage.WritePut
+			if parking && !failed && write.Schema.Name == "heads" {
+				failed = true
+				return errFault
 			}
-			return run()
-		}}
+			return nil
+		})
 	})
 	s.accept(t, running("a"))
 	_, err := s.store.Heads.Update(t.Context(), s.env, func(head *snapshot.Head) error {
@@ -245,14 +241,13 @@ func TestReportThatArrivesMeanwhileIsProcessedToo(t *testing.T) {
 	s.accept(t, running("a"))
 	accepted := false
 	worker := s.another(t, func(docs storage.Documents) storage.Documents {
-		return &storagetest.Interceptor{Documents: docs, Around: func(command storagetest.Command, run func() error) error {
-			inserts := slices.ContainsFunc(command.Writes, func(write storage.Write) bool { return write.Schema.Name == "snapshots" })
-			if inserts && !accepted {
+		return storagetest.BeforeWrites(docs, func(write storage.Write) error {
+			if write.Schema.Name == "snapshots" && !accepted {
 				accepted = true
 				s.accept(t, running("b"))
 			}
-			return run()
-		}}
+			return nil
+		})
 	})
 	worker.drain(t)
 	if head := s.head(t); head.Processed != 2 || head.Last != 2 {

@@ -1,7 +1,6 @@
 package reports_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
+	"attestry/storage/storagetest"
 	"attestry/tasks/reports"
 )
 
@@ -33,35 +33,24 @@ func TestReportThatExpandsTooMuchIsRefusedAndNotStored(t *testing.T) {
 	}
 }
 
-// largestDocuments is an engine that records the size of the largest document written to each collection.
-type largestDocuments struct {
-	storage.Documents
-	mu    sync.Mutex // the lease is renewed while a drain runs
-	sizes map[string]int
-}
-
-func (d *largestDocuments) note(schema *storage.Schema, records ...storage.Record) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, record := range records {
-		d.sizes[schema.Name] = max(d.sizes[schema.Name], len(record.Body))
-	}
-}
-
-func (d *largestDocuments) Write(ctx context.Context, writes ...storage.Write) error {
-	for _, write := range writes {
-		d.note(write.Schema, write.Record)
-	}
-	return d.Documents.Write(ctx, writes...)
+// newMeasuredScene returns a scene, and the bytes of the largest document that is written to each collection.
+func newMeasuredScene(t *testing.T) (s *scene, largest map[string]int) {
+	t.Helper()
+	largest = map[string]int{}
+	var mu sync.Mutex // the lease is renewed while a drain runs
+	return newScene(t, func(docs storage.Documents) storage.Documents {
+		return storagetest.BeforeWrites(docs, func(write storage.Write) error {
+			mu.Lock()
+			defer mu.Unlock()
+			largest[write.Schema.Name] = max(largest[write.Schema.Name], len(write.Record.Body))
+			return nil
+		})
+	}), largest
 }
 
 // TestDocumentsStaySmallInClustersOfManyPods has many pods of a few images start and exit.
 func TestDocumentsStaySmallInClustersOfManyPods(t *testing.T) {
-	docs := &largestDocuments{sizes: map[string]int{}}
-	s := newScene(t, func(inner storage.Documents) storage.Documents {
-		docs.Documents = inner
-		return docs
-	})
+	s, largest := newMeasuredScene(t)
 	const images, podsPerImage = 40, 300
 	var instances []snapshot.Instance
 	for i := range images * podsPerImage {
@@ -83,7 +72,7 @@ func TestDocumentsStaySmallInClustersOfManyPods(t *testing.T) {
 		t.Fatal(err)
 	}
 	most := 48<<10 + 2*len(encoded)
-	for collection, size := range docs.sizes {
+	for collection, size := range largest {
 		if size > most && collection != "reports" {
 			t.Errorf("a document of %s has %d bytes", collection, size)
 		}

@@ -145,7 +145,7 @@ func workUntilKilled() {
 	t := &process{}
 	write, _ := strconv.Atoi(os.Getenv(killWrite))
 	k := &killing{write: int64(write), after: os.Getenv(killAfter) == "true"}
-	docs := &watched{Documents: openDocuments(t, os.Getenv(killFolder)), around: k.around}
+	docs := watch(openDocuments(t, os.Getenv(killFolder)), k.around)
 	clock := newClock()
 	clock.Set(time.Unix(int64(momentOf(len(rollout)-1))+1, 0))
 	store := app.NewStore(docs, openObjects(t, os.Getenv(killFolder)), clock.Now, quiet())

@@ -15,17 +15,8 @@ import (
 	"attestry/storage"
 	"attestry/storage/filesystem"
 	"attestry/storage/pebble/pebbletest"
+	"attestry/storage/storagetest"
 )
-
-// moving is an engine whose replacements always fail, as if another process had changed the document.
-type moving struct{ storage.Documents }
-
-func (m moving) Write(ctx context.Context, writes ...storage.Write) error {
-	if writes[0].Kind == storage.WriteReplace {
-		return &storage.RefusedWrite{Reason: storage.ErrMoved}
-	}
-	return m.Documents.Write(ctx, writes...)
-}
 
 type deaf struct{}
 
@@ -79,7 +70,15 @@ func TestRenewalAfterTheReleaseTakesNoLease(t *testing.T) {
 }
 
 func TestDrainFailsIfItCannotAcquireTheLease(t *testing.T) {
-	p, environment := newLeaseScene(t, func(docs storage.Documents) storage.Documents { return moving{docs} })
+	// All replacements fail, as if another process had changed the document.
+	p, environment := newLeaseScene(t, func(docs storage.Documents) storage.Documents {
+		return storagetest.BeforeWrites(docs, func(write storage.Write) error {
+			if write.Kind == storage.WriteReplace {
+				return &storage.RefusedWrite{Reason: storage.ErrMoved}
+			}
+			return nil
+		})
+	})
 	if err := p.Drain(t.Context(), environment); evidence.CodeOf(err) != evidence.Unavailable {
 		t.Errorf("the drain returned %v", err)
 	}

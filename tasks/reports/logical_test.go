@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"attestry/app/apptest"
 	"attestry/evidence"
 	"attestry/evidence/evidencetest"
 	"attestry/evidence/snapshot"
@@ -293,7 +294,7 @@ func (s *scene) watcher(t testing.TB) *watcher {
 	t.Helper()
 	w := &watcher{}
 	w.scene = s.another(t, func(docs storage.Documents) storage.Documents {
-		return &watched{Documents: docs, around: func(write bool, run func() error) error { return w.around(write, run) }}
+		return watch(docs, func(write bool, run func() error) error { return w.around(write, run) })
 	})
 	return w
 }
@@ -482,20 +483,25 @@ func TestManyWorkersShareALogicalEnvironment(t *testing.T) {
 	}
 }
 
-// resisting is an engine that fails to write snapshots of one environment while fault is set.
-type resisting struct {
-	storage.Documents
-	environment string
-	fault       error
+// resisting returns the scene in another process, which gets an error when it writes snapshots of an environment.
+func (s *scene) resisting(t testing.TB, environment string, fault error) *scene {
+	t.Helper()
+	return s.refusing(t, fault, func(write storage.Write) bool {
+		return write.Schema.Name == "snapshots" && strings.HasPrefix(write.Record.ID, environment+"/")
+	})
 }
 
-func (r *resisting) Write(ctx context.Context, writes ...storage.Write) error {
-	for i := range writes {
-		if r.fault != nil && writes[i].Schema.Name == "snapshots" && strings.HasPrefix(writes[i].Record.ID, r.environment+"/") {
-			return r.fault
-		}
-	}
-	return r.Documents.Write(ctx, writes...)
+// refusing returns the scene in another process, which gets an error instead of commands with certain writes.
+func (s *scene) refusing(t testing.TB, fault error, refused func(write storage.Write) bool) *scene {
+	t.Helper()
+	return s.another(t, func(docs storage.Documents) storage.Documents {
+		return storagetest.BeforeWrites(docs, func(write storage.Write) error {
+			if refused(write) {
+				return fault
+			}
+			return nil
+		})
+	})
 }
 
 func TestLogicalEnvironmentThatCannotBeUpdatedDoesNotBlockItsMembers(t *testing.T) {
@@ -512,16 +518,11 @@ func TestLogicalEnvironmentThatCannotBeUpdatedDoesNotBlockItsMembers(t *testing.
 			all := one.unite(t, one.env)
 			one.accept(t, running("a"))
 			one.drain(t)
-			docs := &resisting{environment: all, fault: c.fault}
-			worker := one.another(t, func(inner storage.Documents) storage.Documents {
-				docs.Documents = inner
-				return docs
-			})
+			worker := one.resisting(t, all, c.fault)
 			one.accept(t, running("b"))
 			if err := worker.processor.Drain(t.Context(), one.env); (err == nil) != c.drain {
 				t.Fatalf("the worker ended with %v", err)
 			}
-			docs.fault = nil
 			one.accept(t, running("c"))
 			one.drain(t)
 			one.assertCount(t, all, 3)
@@ -605,26 +606,11 @@ func TestReaderFinishesALogicalSnapshotOfAKilledWorker(t *testing.T) {
 	}
 }
 
-// headless is an engine that refuses to write the head of one environment.
-type headless struct {
-	storage.Documents
-	environment string
-}
-
-func (h *headless) Write(ctx context.Context, writes ...storage.Write) error {
-	for _, write := range writes {
-		if write.Kind == storage.WriteReplace && write.Schema.Name == "heads" && write.Record.ID == h.environment {
-			return evidence.NewError(evidence.TooLarge, "too large")
-		}
-	}
-	return h.Documents.Write(ctx, writes...)
-}
-
 func TestReaderFinishesALogicalSnapshotWhoseHeadWasRefused(t *testing.T) {
 	one := newScene(t, nil)
 	all := one.unite(t, one.env)
-	worker := one.another(t, func(docs storage.Documents) storage.Documents {
-		return &headless{Documents: docs, environment: all}
+	worker := one.refusing(t, evidence.NewError(evidence.TooLarge, "too large"), func(write storage.Write) bool {
+		return write.Kind == storage.WriteReplace && write.Schema.Name == "heads" && write.Record.ID == all
 	})
 	one.accept(t, running("a"))
 	worker.drain(t)
@@ -640,11 +626,7 @@ func TestReaderIsServedWhenASnapshotOfAMemberIsLost(t *testing.T) {
 	all := one.unite(t, one.env)
 	one.accept(t, running("a"))
 	one.drain(t)
-	docs := &resisting{environment: all, fault: storage.ErrDamaged}
-	worker := one.another(t, func(inner storage.Documents) storage.Documents {
-		docs.Documents = inner
-		return docs
-	})
+	worker := one.resisting(t, all, storage.ErrDamaged)
 	one.accept(t, running("b"))
 	worker.drain(t)
 	environment, err := one.store.Environments.Membership(t.Context(), all)
@@ -655,7 +637,7 @@ func TestReaderIsServedWhenASnapshotOfAMemberIsLost(t *testing.T) {
 	outage := one.watcher(t)
 	outage.around = func(bool, func() error) error { return errUnreachable }
 	evidencetest.Is(t, outage.updater().CatchUp(t.Context(), &environment), storage.ErrOutage)
-	evidencetest.Must(t, storagetest.Delete(t.Context(), one.docs, schemaNamed(t, "snapshots"), lost))
+	evidencetest.Must(t, storagetest.Delete(t.Context(), one.docs, apptest.Schema(t, "snapshots"), lost))
 	one.read(t, all)
 	one.assertFinished(t, all, 1)
 }

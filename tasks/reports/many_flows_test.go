@@ -9,18 +9,13 @@ import (
 
 	"attestry/app/recording"
 	"attestry/evidence"
-	"attestry/storage"
 )
 
 // TestDocumentsStaySmallWhenManyFlowsKnowAnArtifact has 150 flows report two artifacts of which one replaces the other,
 // with long texts about their commits.
 func TestDocumentsStaySmallWhenManyFlowsKnowAnArtifact(t *testing.T) {
 	const flows = 150
-	docs := &largestDocuments{sizes: map[string]int{}}
-	s := newScene(t, func(inner storage.Documents) storage.Documents {
-		docs.Documents = inner
-		return docs
-	})
+	s, largest := newMeasuredScene(t)
 	long := strings.Repeat("long ", 800)
 	// The flows report concurrently, so that one write of the provenance has the records of many flows.
 	var reporters sync.WaitGroup
@@ -56,7 +51,7 @@ func TestDocumentsStaySmallWhenManyFlowsKnowAnArtifact(t *testing.T) {
 	if _, _, changes := s.artifacts(t, 3); len(changes) != 1 || len(changes[0].Former.Origins) != flows {
 		t.Errorf("the changes are %+v", changes)
 	}
-	for collection, size := range docs.sizes {
+	for collection, size := range largest {
 		if t.Logf("%s: %d bytes", collection, size); size > 2<<20 {
 			t.Errorf("a document of %s has %d bytes", collection, size)
 		}

@@ -1,7 +1,6 @@
 package reports_test
 
 import (
-	"context"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -39,33 +38,11 @@ func (s *scene) wantObjects(t *testing.T, count int) {
 	}
 }
 
-// refusing is an engine that fails the insertion of reports while refuse is set.
-type refusing struct {
-	storage.Documents
-	refuse bool
-}
-
-var errRefused = errors.New("refused by the test")
-
-func (d *refusing) Write(ctx context.Context, writes ...storage.Write) error {
-	if d.refuse && writes[0].Schema.Name == "reports" && writes[0].Kind == storage.WriteInsert {
-		return errRefused
-	}
-	return d.Documents.Write(ctx, writes...)
-}
-
-func newRefusingScene(t *testing.T) (*scene, *refusing) {
-	var docs *refusing
-	s := newScene(t, func(inner storage.Documents) storage.Documents {
-		docs = &refusing{Documents: inner}
-		return docs
-	})
-	return s, docs
-}
-
 func TestObjectOfAReportThatCouldNotBeInsertedIsCollected(t *testing.T) {
-	s, docs := newRefusingScene(t)
-	docs.refuse = true
+	errRefused := errors.New("refused by the test")
+	s := newScene(t, nil).refusing(t, errRefused, func(write storage.Write) bool {
+		return write.Schema.Name == "reports" && write.Kind == storage.WriteInsert
+	})
 	_, err := s.intake.Accept(t.Context(), reports.Submission{Org: "org", Environment: s.env, Report: bulky()})
 	if !errors.Is(err, errRefused) {
 		t.Fatal(err)
@@ -95,7 +72,7 @@ func TestObjectOfAReportWhoseWorkerWasKilledIsCollected(t *testing.T) {
 }
 
 func TestObjectsOfWaitingAndParkedReportsAreNotCollected(t *testing.T) {
-	s, _ := newRefusingScene(t)
+	s := newScene(t, nil)
 	s.parkNext(t, bulky())
 	s.accept(t, bulky())
 	evidence, err := s.store.Objects.Put(t.Context(), "zoo", strings.NewReader("evidence"), -1)

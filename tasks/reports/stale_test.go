@@ -5,7 +5,7 @@ import (
 	"sync"
 	"testing"
 
-	"attestry/app"
+	"attestry/app/apptest"
 	"attestry/storage"
 )
 
@@ -19,7 +19,7 @@ type staleHead struct {
 
 func (d *staleHead) freeze(t *testing.T, s *scene) {
 	t.Helper()
-	record, err := d.Documents.Get(t.Context(), schemaNamed(t, "heads"), s.env)
+	record, err := d.Documents.Get(t.Context(), apptest.Schema(t, "heads"), s.env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,15 +40,4 @@ func (d *staleHead) Get(ctx context.Context, schema *storage.Schema, id string) 
 		return d.frozen, nil
 	}
 	return d.Documents.Get(ctx, schema, id)
-}
-
-func schemaNamed(t *testing.T, name string) *storage.Schema {
-	t.Helper()
-	for _, schema := range app.Schemas() {
-		if schema.Name == name {
-			return schema
-		}
-	}
-	t.Fatalf("no collection %s", name)
-	return nil
 }

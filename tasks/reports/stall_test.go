@@ -30,7 +30,7 @@ func pausedOnce(t *testing.T, write int64) bool {
 		<-resume
 	}}
 	first := s.another(t, func(docs storage.Documents) storage.Documents {
-		return &watched{Documents: docs, around: pause.around}
+		return watch(docs, pause.around)
 	})
 	go func() { done <- first.processor.Drain(t.Context(), s.env) }()
 	operations := slices.Clone(rollout)

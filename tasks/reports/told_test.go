@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"attestry/app"
+	"attestry/app/apptest"
 	"attestry/evidence"
 	"attestry/evidence/evidencetest"
 	"attestry/evidence/snapshot"
@@ -55,22 +55,17 @@ func (w *modelReader) file(fingerprint string) string { return w.names.Replace(f
 // readAll reads a whole collection in the order of its ids.
 func readAll[T any](t testing.TB, w *modelReader, collection string, read func(T)) {
 	t.Helper()
-	for _, schema := range app.Schemas() {
-		if schema.Name != collection {
-			continue
+	for after := ""; ; {
+		records, err := w.store.Documents.List(t.Context(), apptest.Schema(t, collection), after, storage.MaxMany, storage.MaxBody)
+		evidencetest.Must(t, err)
+		if len(records) == 0 {
+			return
 		}
-		for after := ""; ; {
-			records, err := w.store.Documents.List(t.Context(), schema, after, storage.MaxMany, storage.MaxBody)
-			evidencetest.Must(t, err)
-			if len(records) == 0 {
-				return
-			}
-			for _, record := range records {
-				var value T
-				evidencetest.Must(t, json.Unmarshal(record.Body, &value))
-				read(value)
-				after = record.ID
-			}
+		for _, record := range records {
+			var value T
+			evidencetest.Must(t, json.Unmarshal(record.Body, &value))
+			read(value)
+			after = record.ID
 		}
 	}
 }
