@@ -186,18 +186,6 @@ func TestRemovedMemberWithoutAKeyLosesAccessInOtherProcesses(t *testing.T) {
 	wantCode(t, err, evidence.Forbidden)
 }
 
-func TestAKeyStopsWorkingTheSecondItExpires(t *testing.T) {
-	store, _, clock := newTenancy(t)
-	declared := tenancyBootstrap()
-	declared.Users[0].Keys[0].ExpiresAt = clock.Now().Unix() + 5
-	apply(t, store, declared)
-
-	clock.Advance(4 * time.Second)
-	authenticate(t, store, annasKey)
-	clock.Advance(time.Second)
-	wantUnauthorized(t, store, annasKey)
-}
-
 func TestRevocationTakesEffectAtOnceAndSoonInOtherProcesses(t *testing.T) {
 	here, docs, clock := newTenancy(t)
 	elsewhere := open(t, docs, clock)
@@ -206,7 +194,7 @@ func TestRevocationTakesEffectAtOnceAndSoonInOtherProcesses(t *testing.T) {
 
 	apply(t, here, revoked(clock))
 	wantUnauthorized(t, here, annasKey)
-	clock.Advance(10 * time.Second)
+	clock.Advance(time.Second)
 	wantUnauthorized(t, elsewhere, annasKey)
 }
 
