@@ -137,7 +137,7 @@ func TestEvaluationOfAnEnvironmentWithoutSnapshotsChangesNothing(t *testing.T) {
 	in := d.input("", 1)
 	in.Report.Repeat = true
 	result := d.decide(t, in)
-	if result.Snapshot != nil || d.head.Digest != "" || d.head.Processed != 1 {
+	if result.Snapshot != nil || d.head.Digest != "" || d.head.Processed != 1 || d.head.LastReportedAt != 0 {
 		t.Errorf("the result is %+v, the head %+v", result, d.head)
 	}
 }

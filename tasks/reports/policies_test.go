@@ -153,12 +153,3 @@ func TestReevaluationKeepsTheOrderOfReports(t *testing.T) {
 		}
 	}
 }
-
-func TestReevaluationOfAnEnvironmentWithoutSnapshotsMakesNone(t *testing.T) {
-	s := newScene(t, nil)
-	s.attach(t, "provenance", needProvenance)
-	s.drain(t)
-	if head := s.head(t); head.Last != 0 || head.Processed != 1 || head.LastReportedAt != 0 {
-		t.Errorf("head is %+v", head)
-	}
-}

@@ -32,18 +32,6 @@ func TestFirstReportMakesTheFirstSnapshotEvenWhenEmpty(t *testing.T) {
 	}
 }
 
-func TestUnchangedReportsMakeNoSnapshot(t *testing.T) {
-	s := newScene(t, nil)
-	s.accept(t, running("a", "b"))
-	s.drain(t)
-	if got := s.accept(t, running("b", "a")); got != snapshot.NoChange {
-		t.Errorf("verdict %d on the fast path", got)
-	}
-	if head := s.head(t); head.Last != 1 || head.Processed != 1 {
-		t.Errorf("head is %+v", head)
-	}
-}
-
 func TestSnapshotOfManyChangesIsReadCompletely(t *testing.T) {
 	s := newScene(t, nil)
 	const n = 1_500 // more than one command inserts
