@@ -296,6 +296,20 @@ func TestAProofThatCannotBeReadIsNoFork(t *testing.T) {
 	f.want("readable again", []string{"w1"}, nil)
 }
 
+// overtake has the first witness cosign a later checkpoint before the next request arrives.
+func (f *fixture) overtake() {
+	var once sync.Once
+	f.witnesses[0].Intercept = func(http.ResponseWriter, *http.Request) bool {
+		once.Do(func() {
+			f.sign(5)
+			later, err := translog.ParseCheckpoint(f.log().Checkpoint)
+			must(f.t, err)
+			f.witnesses[0].Learn(later)
+		})
+		return false
+	}
+}
+
 // TestAFailureOfTheStoreIsNoFork has each command of an asker fail once. In the second case the witness has cosigned a
 // later checkpoint meanwhile, so the log is read again.
 func TestAFailureOfTheStoreIsNoFork(t *testing.T) {
@@ -306,17 +320,9 @@ func TestAFailureOfTheStoreIsNoFork(t *testing.T) {
 		for at, reached := 1, true; reached; at++ {
 			f.clock.Advance(time.Hour)
 			f.sign(3)
-			var once sync.Once
-			f.witnesses[0].Intercept = func(http.ResponseWriter, *http.Request) bool {
-				once.Do(func() {
-					if overtaken {
-						f.sign(5)
-						later, err := translog.ParseCheckpoint(f.log().Checkpoint)
-						must(t, err)
-						f.witnesses[0].Learn(later)
-					}
-				})
-				return false
+			f.witnesses[0].Intercept = nil
+			if overtaken {
+				f.overtake()
 			}
 			faulty := storagetest.NewFaultInjector(f.docs, storagetest.Fault{At: at, Err: errors.New("a fault of a test")})
 			err := f.askWith(logs.New(faulty, f.objects))
@@ -333,16 +339,7 @@ func TestAFailureOfTheStoreIsNoFork(t *testing.T) {
 func TestAnOvertakenCheckpointIsNoFork(t *testing.T) {
 	f := newFixture(t, "w1")
 	f.sign(10)
-	var once sync.Once
-	f.witnesses[0].Intercept = func(http.ResponseWriter, *http.Request) bool {
-		once.Do(func() {
-			f.sign(5)
-			later, err := translog.ParseCheckpoint(f.log().Checkpoint)
-			must(t, err)
-			f.witnesses[0].Learn(later)
-		})
-		return false
-	}
+	f.overtake()
 	f.ask()
 	f.want("overtaken", nil, []string{"w1 failed"})
 	if output := f.output.String(); strings.Contains(output, "level=ERROR") {
