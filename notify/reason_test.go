@@ -190,7 +190,8 @@ func TestAttemptAtAHangingReceiverEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := evidencetest.NewEnding(t.Context())
-			target := &notification.Target{Type: notification.Slack, Webhook: "http://" + listenAndHang(t, func() { ctx.End(c.end) })}
+			address := listenAndHang(t, func() { ctx.End(c.end) })
+			target := &notification.Target{Type: notification.Slack, Webhook: "http://" + address}
 			got := newSender(notify.Sender{}).Send(ctx, target, delivery(startedNotice()), nil)
 			if got.Reason != c.want {
 				t.Errorf("got %+v", got)

@@ -365,7 +365,8 @@ func TestAttemptAtAHangingMailServerEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx := evidencetest.NewEnding(t.Context())
 			server := notify.MailServer{SMTP: config.SMTP{
-				Host: config.MailHost(listenAndHang(t, func() { ctx.End(c.end) })), From: "attestry@example.com", TLS: config.StartTLS,
+				Host: config.MailHost(listenAndHang(t, func() { ctx.End(c.end) })),
+				From: "attestry@example.com", TLS: config.StartTLS,
 			}}
 			target := &notification.Target{Type: notification.Email, Emails: []string{"anna@example.org"}}
 			got := newSender(notify.Sender{Mail: server}).Send(ctx, target, delivery(startedNotice()), nil)

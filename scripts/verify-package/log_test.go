@@ -349,7 +349,9 @@ func TestForgeriesAreFound(t *testing.T) {
 			must(p.t, err)
 			p.files["SHA256SUMS.note"] = signed
 		}, false, "FAILED   SHA256SUMS.note: it was signed for other checksums, or by another log", false},
-		"the checkpoint is of another key": {func(p *trailPackage) { p.fill(p.log.checkpoint(302, translogtest.NewKeys(p.t)), "a", "b") }, true,
+		"the checkpoint is of another key": {func(p *trailPackage) {
+			p.fill(p.log.checkpoint(302, translogtest.NewKeys(p.t)), "a", "b")
+		}, true,
 			"FAILED   log/checkpoint: no key that is trusted has signed it", false},
 		"the checkpoint is another one": {func(p *trailPackage) { p.files["log/checkpoint"] = p.log.checkpoint(301, p.log.keys) }, true,
 			"FAILED   log/checkpoint: it is not the checkpoint of the proofs", false},

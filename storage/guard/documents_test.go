@@ -116,7 +116,8 @@ func TestDatabasePingFailsAfterARefusedWriteUntilAProbeSucceeds(t *testing.T) {
 func TestAFullDatabaseIsProbedAtMostOnceIn5Seconds(t *testing.T) {
 	b := newFixture()
 	full, probes := true, 0
-	docs := b.Documents(storagetest.BeforeWrites(fullDatabase(openDocuments(t), &full), func(write storage.Write) error {
+	engine := fullDatabase(openDocuments(t), &full)
+	docs := b.Documents(storagetest.BeforeWrites(engine, func(write storage.Write) error {
 		if write.Kind == storage.WritePut {
 			probes++
 		}
@@ -148,8 +149,9 @@ func TestAFullDatabaseIsProbedAtMostOnceIn5Seconds(t *testing.T) {
 func TestCancelledProbeKeepsTheReason(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	full := true
+	engine := fullDatabase(openDocuments(t), &full)
 	// Each Put of a probe is cancelled.
-	docs := newFixture().Documents(storagetest.BeforeWrites(fullDatabase(openDocuments(t), &full), func(write storage.Write) error {
+	docs := newFixture().Documents(storagetest.BeforeWrites(engine, func(write storage.Write) error {
 		if write.Kind == storage.WritePut {
 			end()
 		}

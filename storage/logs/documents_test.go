@@ -143,7 +143,8 @@ func TestALeafNamesTheGroupOfItsFact(t *testing.T) {
 			case "snapshots":
 				record.Fields = map[string]any{"environment": "e1"}
 			}
-			must(t, storagetest.Insert(t.Context(), logs.NewDocuments(engine, clock), apptest.Schema(t, collection), record))
+			docs := logs.NewDocuments(engine, clock)
+			must(t, storagetest.Insert(t.Context(), docs, apptest.Schema(t, collection), record))
 			leaves := leavesIn(t, engine)
 			if len(leaves) != 1 || leaves[0].Kind != want.Kind || leaves[0].ID != want.ID || leaves[0].Group != want.Group {
 				t.Errorf("leaves %+v", leaves)

@@ -32,9 +32,8 @@ func TestArtifactsAreListedNewestFirst(t *testing.T) {
 		"beyond":       {pipelines.ArtifactQuery{Offset: 3, Limit: 9}, nil},
 	} {
 		c.query.Org = "org"
-		ids := evidence.Map(apptest.AllOf(t, store.Artifacts.List(c.query)), func(record evidence.ArtifactRecord) string {
-			return record.ID
-		})
+		found := apptest.AllOf(t, store.Artifacts.List(c.query))
+		ids := evidence.Map(found, func(record evidence.ArtifactRecord) string { return record.ID })
 		if !slices.Equal(ids, c.want) {
 			t.Errorf("%s: %v; want %v", name, ids, c.want)
 		}

@@ -55,8 +55,9 @@ func (w *modelReader) file(fingerprint string) string { return w.names.Replace(f
 // readAll reads a whole collection in the order of its ids.
 func readAll[T any](t testing.TB, w *modelReader, collection string, read func(T)) {
 	t.Helper()
+	schema := apptest.Schema(t, collection)
 	for after := ""; ; {
-		records, err := w.store.Documents.List(t.Context(), apptest.Schema(t, collection), after, storage.MaxMany, storage.MaxBody)
+		records, err := w.store.Documents.List(t.Context(), schema, after, storage.MaxMany, storage.MaxBody)
 		evidencetest.Must(t, err)
 		if len(records) == 0 {
 			return

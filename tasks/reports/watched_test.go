@@ -12,7 +12,9 @@ import (
 func watch(docs storage.Documents, around func(write bool, run func() error) error) storage.Documents {
 	return storagetest.OneByOne{Documents: &storagetest.Interceptor{
 		Documents: docs,
-		Around:    func(command storagetest.Command, run func() error) error { return around(len(command.Writes) > 0, run) },
+		Around: func(command storagetest.Command, run func() error) error {
+			return around(len(command.Writes) > 0, run)
+		},
 	}}
 }
 

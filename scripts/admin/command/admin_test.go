@@ -220,7 +220,8 @@ func TestDamagedParkedReportDoesNotHideOthers(t *testing.T) {
 func (s *site) damage(id string) {
 	s.t.Helper()
 	schema := apptest.Schema(s.t, "reports")
-	page, err := s.store.Documents.Find(s.t.Context(), schema, storage.Query{Index: "parked", From: &storage.Bound{Value: 0.0}, Limit: 10})
+	parked := storage.Query{Index: "parked", From: &storage.Bound{Value: 0.0}, Limit: 10}
+	page, err := s.store.Documents.Find(s.t.Context(), schema, parked)
 	s.must(err)
 	for _, record := range page.Records {
 		if record.ID == id {
