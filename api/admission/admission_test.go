@@ -15,6 +15,7 @@ import (
 	"attestry/api/apitest/peers"
 	"attestry/api/apitest/webclient"
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 )
 
 // guardedEnvironment creates the environment prod, which requires provenance, and returns images to admit.
@@ -352,6 +353,6 @@ func TestEnvironmentPageShowsRefusedAdmissions(t *testing.T) {
 	}
 	page := string(webclient.SignedIn(s, apitest.AdminKey).Open("/" + s.Org + "/environments/prod").Body)
 	for _, want := range []string{"Not admitted in 30 days", "denied", "web-5d9f-", "deployer", "2 times", unknown, "&lt;b&gt;:1"} {
-		apitest.Contains(t, page, want)
+		evidencetest.Contains(t, page, want)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"attestry/api/apitest"
 	"attestry/api/apitest/peers"
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 )
 
 // gatekeeperName is the name in the certificate that Gatekeeper issues to itself.
@@ -76,5 +77,5 @@ func TestGatekeeperRuleWorksAsDocumented(t *testing.T) {
 			t.Errorf("a pod with %s without provenance has the violations %q", member, got)
 		}
 	}
-	apitest.Contains(t, review(strangerFile, strangerKey, apitest.Pod("", knownImage)), "answers 401")
+	evidencetest.Contains(t, review(strangerFile, strangerKey, apitest.Pod("", knownImage)), "answers 401")
 }

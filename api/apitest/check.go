@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"attestry/evidence/evidencetest"
 )
 
 // Equal fails the test unless two values are equal. about says what the values are.
@@ -46,23 +48,13 @@ func show(value any) any {
 	return value
 }
 
-// Contains fails the test unless a text has a part. about says what the text is.
-func Contains(t *testing.T, text, part string, about ...any) {
-	t.Helper()
-	if !strings.Contains(text, part) {
-		t.Errorf("%sit lacks %q: %.2000s", prefix(about), part, text)
-	}
-}
-
 // WantAnswer checks the status of an answer, and that its body has all parts.
 func WantAnswer(t *testing.T, got Answer, status int, parts ...string) {
 	t.Helper()
 	if got.Status != status {
 		t.Errorf("status %d, want %d: %.2000s", got.Status, status, got.Body)
 	}
-	for _, part := range parts {
-		Contains(t, string(got.Body), part)
-	}
+	evidencetest.Contains(t, string(got.Body), parts...)
 }
 
 // WantFault checks that an answer refuses the value at a location, with a text if one is given.

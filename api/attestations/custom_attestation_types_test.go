@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"attestry/api/apitest"
+	"attestry/evidence/evidencetest"
 )
 
 const coverageSchema = `{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","required":["coverage"],
@@ -33,7 +34,7 @@ func TestAttestationTypeIsReadBackAsItWasSent(t *testing.T) {
 	s.CreateAttestationType(`{"name":"coverage","description":"of tests","evaluator":{"content_type":"jq","rules":[".coverage \u003e= 80"]},
 		"summary":[{"name":"Coverage","expression":".coverage"}]}`, apitest.SchemaFile(coverageSchema))
 	raw := s.Want(http.StatusOK, http.MethodGet, s.TypesPath()+"/coverage", nil)
-	apitest.Contains(t, string(raw.Body), `".coverage >= 80"`)
+	evidencetest.Contains(t, string(raw.Body), `".coverage >= 80"`)
 	got := s.GetAttestationType("coverage")
 	if got.Name != "coverage" || got.Org != s.Org || *got.Description != "of tests" || got.Archived || *got.CreatedBy != "administrator" ||
 		*got.CreatedAt <= 0 || *got.LastModifiedAt != *got.CreatedAt || len(got.Versions) != 1 {

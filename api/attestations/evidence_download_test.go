@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"attestry/api/apitest"
+	"attestry/evidence/evidencetest"
 	"attestry/storage"
 )
 
@@ -35,7 +36,7 @@ func TestEvidenceIsDownloadedUnchanged(t *testing.T) {
 	}
 	shown := s.OnlyAttestation("t", "check")
 	apitest.WantMember(t, shown, "evidence_archive_fingerprint", apitest.DigestOf(content))
-	apitest.Contains(t, apitest.Lookup(t, shown, "evidence_archive_path").(string), "/trail_attestation/")
+	evidencetest.Contains(t, apitest.Lookup(t, shown, "evidence_archive_path").(string), "/trail_attestation/")
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/api/v2"+address, nil)
 	s.Must(err)
 	request.Header.Set("Authorization", "Bearer "+apitest.ReaderKey)

@@ -13,6 +13,7 @@ import (
 	"attestry/api/apitest/webclient"
 	"attestry/evidence"
 	"attestry/evidence/audit"
+	"attestry/evidence/evidencetest"
 )
 
 // approvalPolicy requires independent approval of pull requests.
@@ -216,7 +217,7 @@ func TestIndependentApprovalUsesTheAccountsOfPeople(t *testing.T) {
 		"a file that is large": {"people: [] #" + strings.Repeat("a", 524_288), "content"},
 	}, func(s *apitest.Service, _ string, c struct{ file, says string }) {
 		got := put(s, http.StatusBadRequest, c.file)
-		apitest.Contains(s.T, string(got.Body), c.says)
+		evidencetest.Contains(s.T, string(got.Body), c.says)
 	})
 }
 
@@ -268,12 +269,12 @@ func TestPackagesHaveTheSameVerdictsOnIndependentApproval(t *testing.T) {
 				}
 				return content
 			})
-			apitest.Contains(t, environments, fmt.Sprintf(`"compliant": %t,`, c.compliant))
+			evidencetest.Contains(t, environments, fmt.Sprintf(`"compliant": %t,`, c.compliant))
 		})
 	}
 	forged := apitest.AlterPackage(t, s.Get(http.MethodGet, "/trails/"+s.Org+"/build/alone/audit_package").Body, func(_ string, content []byte) []byte {
 		return regexp.MustCompile(`"unapproved": "[^"]*"`).ReplaceAll(content, []byte(`"approvers": 1`))
 	})
-	apitest.Contains(t, fmt.Sprint(apitest.VerifyPackage(t, forged).Findings),
+	evidencetest.Contains(t, fmt.Sprint(apitest.VerifyPackage(t, forged).Findings),
 		"it says that 1 approved, but its pull requests do not")
 }

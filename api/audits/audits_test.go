@@ -15,6 +15,7 @@ import (
 	"attestry/api/apitest"
 	"attestry/api/apitest/webclient"
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 )
 
 func linesOf(rows []apitest.PopulationRow) string {
@@ -95,7 +96,7 @@ func TestPopulationAsCSVHasTheSameRows(t *testing.T) {
 			t.Errorf("%q is not %+v", line, row)
 		}
 	}
-	apitest.Contains(t, got.Header.Get("Content-Disposition"), "q3-population.csv")
+	evidencetest.Contains(t, got.Header.Get("Content-Disposition"), "q3-population.csv")
 	some := s.Want(http.StatusOK, http.MethodGet, s.AuditsPath()+"/q3/population/csv?finding=broke_glass", nil)
 	apitest.Equal(t, strings.Count(string(some.Body), "\n"), 2, "lines with break-glass")
 }
@@ -207,7 +208,7 @@ func TestInvalidAuditsAreRefused(t *testing.T) {
 			members = append(members, fmt.Sprintf("%q:%s", field, value))
 		}
 		got := s.Want(c.status, http.MethodPost, s.AuditsPath(), []byte("{"+strings.Join(members, ",")+"}"))
-		apitest.Contains(s.T, string(got.Body), c.says)
+		evidencetest.Contains(s.T, string(got.Body), c.says)
 	})
 	s.WantError(http.StatusNotFound, "Audit named 'q9' does not exist for organization '"+s.Org+"'", http.MethodGet, s.AuditsPath()+"/q9/population", "")
 	shown := s.Read(s.AuditsPath() + "/q3")

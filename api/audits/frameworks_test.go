@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"attestry/api/apitest"
+	"attestry/evidence/evidencetest"
 )
 
 type assessed struct {
@@ -156,7 +157,7 @@ elsewhere not_measured
 	}
 	s.Want(http.StatusCreated, http.MethodPost, s.AuditsPath(), []byte(`{"name":"earlier","environments":["prod"],"from":"2000-01-01","to":"2001-01-01"}`))
 	earlier := s.Want(http.StatusOK, http.MethodGet, s.AuditsPath()+"/earlier/requirements/csv?framework=ours", nil)
-	apitest.Contains(t, string(earlier.Body), "kept,Records are kept.,not_met,log,log,not_met,1,0,0,1,")
+	evidencetest.Contains(t, string(earlier.Body), "kept,Records are kept.,not_met,log,log,not_met,1,0,0,1,")
 }
 
 func TestFrameworksAreKeptInVersions(t *testing.T) {
@@ -197,6 +198,6 @@ func TestFrameworksAreKeptInVersions(t *testing.T) {
 		"an unknown control":  {apitest.OwnFramework, "Control 'GO' does not exist in organization '" + s.Org + "'"},
 		"an unknown finding":  {strings.Replace(own, "broke_glass", "broken", 1), "line 7"},
 	}, func(s *apitest.Service, _ string, c struct{ content, says string }) {
-		apitest.Contains(s.T, string(s.PutFramework(http.StatusBadRequest, "wrong", c.content).Body), c.says)
+		evidencetest.Contains(s.T, string(s.PutFramework(http.StatusBadRequest, "wrong", c.content).Body), c.says)
 	})
 }

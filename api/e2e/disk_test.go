@@ -13,6 +13,7 @@ import (
 
 	"attestry/api/apitest"
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/monitor"
 	"attestry/process"
 	"attestry/scripts/standalone/instance"
@@ -108,6 +109,6 @@ func TestServiceDoesNotStartOnAReadOnlyDiskAndSaysWhatToDo(t *testing.T) {
 		t.Fatal(running.Close())
 	}
 	for _, want := range []string{filepath.Join(disk.Path, "documents"), "must be able to write"} {
-		apitest.Contains(t, err.Error(), want)
+		evidencetest.Contains(t, err.Error(), want)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"attestry/api/apitest"
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 )
 
 func TestEveryTypeOfEnvironmentCanBeCreated(t *testing.T) {
@@ -135,7 +136,7 @@ func TestEnvironmentsAreListedBareOrInPages(t *testing.T) {
 	if environmentNames(page.Environments) != "delta" || page.Page != 2 || page.PerPage != 3 || page.TotalPages != 2 || page.TotalCount != 4 {
 		t.Errorf("page is %+v", page)
 	}
-	apitest.Contains(t, string(got.Body), `"prev":{"href":"`+s.URL+`/api/v2/environments/`+s.Org+`?`)
+	evidencetest.Contains(t, string(got.Body), `"prev":{"href":"`+s.URL+`/api/v2/environments/`+s.Org+`?`)
 	for query, want := range map[string]int{"?tag=": 0, "?tag=team": 0, "?type=server": 4, "?type=K8S": 0, "?space_id=": 4, "?name=": 4, "?name=zulu": 0} {
 		t.Run(s.CaseName(query), func(t *testing.T) {
 			s := s.In(t)

@@ -12,6 +12,7 @@ import (
 	"attestry/api/apitest"
 	"attestry/api/apitest/peers"
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 )
 
 // shownDelivery is a delivery as the API shows it.
@@ -131,7 +132,7 @@ func wantSigned(t *testing.T, secret string, messages []peers.Received) {
 			t.Error(err)
 		}
 		apitest.Equal(t, message.Header.Get("webhook-id"), messages[0].Header.Get("webhook-id"), "the ids")
-		apitest.Contains(t, string(message.Body), `"event_type":"ARTIFACT_STARTED"`)
+		evidencetest.Contains(t, string(message.Body), `"event_type":"ARTIFACT_STARTED"`)
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"attestry/api/apitest"
 	"attestry/evidence"
 	"attestry/evidence/audit"
+	"attestry/evidence/evidencetest"
 	"attestry/storage"
 )
 
@@ -302,7 +303,7 @@ func TestBundleNeedsAPeriodThatHasEnded(t *testing.T) {
 	s.CreateAudit(`"prod"`, from, to.Add(30*24*time.Hour))
 	path := s.AuditsPath() + "/q3/bundle?size=2&seed=1"
 	got := s.Want(http.StatusConflict, http.MethodPost, path, nil)
-	apitest.Contains(t, string(got.Body), "Audit 'q3' is open until 20")
+	evidencetest.Contains(t, string(got.Body), "Audit 'q3' is open until 20")
 	s.Clock.Advance(31 * 24 * time.Hour)
 	s.Want(http.StatusOK, http.MethodPost, path, nil)
 	if _, err := os.Stat(filepath.Join(unpack(t, bundle(s, "size=2&seed=1")), audit.ChecksumsPath)); err != nil {

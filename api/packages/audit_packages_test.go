@@ -9,6 +9,7 @@ import (
 
 	"attestry/api/apitest"
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 )
 
 func TestAuditPackagesAreDownloadedAndVerified(t *testing.T) {
@@ -94,7 +95,7 @@ func TestPackageShowsPermissionsOfAllItsArtifacts(t *testing.T) {
 	shown()
 	s.Want(http.StatusCreated, http.MethodPut, s.AllowlistsPath()+"/prod", fmt.Appendf(nil,
 		`{"artifact_fingerprint":%q,"artifact_name":"app","description":"an exception"}`, apitest.DigestOf("app-0")))
-	apitest.Contains(t, shown(), "an exception")
+	evidencetest.Contains(t, shown(), "an exception")
 }
 
 func TestInvalidPackageRequestsAreRefused(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"attestry/api/apitest"
+	"attestry/evidence/evidencetest"
 )
 
 func TestRecordsOfAnArchivedFlowAreReadByItsNewNameAndNotChanged(t *testing.T) {
@@ -32,7 +33,7 @@ func TestRecordsOfAnArchivedFlowAreReadByItsNewNameAndNotChanged(t *testing.T) {
 		"/attestations/" + s.Org + "?name=check&flow=" + name:                      attestation,
 		"/asserts/" + s.Org + "/fingerprint/" + fingerprint + "?flow_name=" + name: fingerprint,
 	}, func(s *apitest.Service, path, want string) {
-		apitest.Contains(s.T, apitest.AsJSON(s.Read(path)), want)
+		evidencetest.Contains(s.T, apitest.AsJSON(s.Read(path)), want)
 	})
 	for _, path := range []string{"/trails/" + s.Org + "/" + name + "/1.0/audit_package", "/artifacts/" + s.Org + "/" + name + "/" + fingerprint + "/audit_package"} {
 		s.Want(http.StatusOK, http.MethodGet, path, nil)

@@ -9,6 +9,7 @@ import (
 
 	"attestry/api/apitest"
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 )
 
 // runImages reports that images run in a Docker environment.
@@ -203,5 +204,5 @@ func TestPackageOfAnArtifactJudgesItsChildByAllFlows(t *testing.T) {
 	if got := apitest.VerifyCompressed(t, archive); len(got.Findings) > 0 {
 		t.Errorf("the package has the findings %v", got.Findings)
 	}
-	apitest.Contains(t, string(apitest.ContentIn(t, archive, "environments.json")), `"compliant": false`)
+	evidencetest.Contains(t, string(apitest.ContentIn(t, archive, "environments.json")), `"compliant": false`)
 }

@@ -10,6 +10,7 @@ import (
 	"attestry/api/apitest/webclient"
 	"attestry/evidence"
 	"attestry/evidence/audit"
+	"attestry/evidence/evidencetest"
 )
 
 // sinceRelease is a policy that requires independent approval of every earlier trail that a release brings.
@@ -153,5 +154,5 @@ func TestTemplatesCannotRequireApprovalSinceTheLastRelease(t *testing.T) {
 	s := apitest.ShareOnAnyEngine(t)
 	got := s.WantForm(http.StatusBadRequest, http.MethodPut, "/flows/"+s.Org+"/template_file", `{"name":"build","description":"","visibility":"private"}`,
 		apitest.YAMLFile("version: 1\ntrail:\n  attestations:\n    - {name: pr, type: pull_request, independent_approval: {since_last_release: true}}\n"))
-	apitest.Contains(t, string(got.Body), "since_last_release is for policies only")
+	evidencetest.Contains(t, string(got.Body), "since_last_release is for policies only")
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"attestry/api/apitest"
+	"attestry/evidence/evidencetest"
 	"attestry/goroutine"
 )
 
@@ -68,7 +69,7 @@ func TestFsckFindsWholeLogs(t *testing.T) {
 			if output := fsck(s, program, key, s.URL); !strings.Contains(output, "Completed ranges") || strings.Contains(output, "fsck failed") {
 				t.Error(output)
 			}
-			apitest.Contains(t, fsck(s, program, key, altering(s, t, "/tile/entries/000")), "fsck failed")
+			evidencetest.Contains(t, fsck(s, program, key, altering(s, t, "/tile/entries/000")), "fsck failed")
 		})
 	}
 }

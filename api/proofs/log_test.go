@@ -16,6 +16,7 @@ import (
 	"attestry/api/apitest/webclient"
 	"attestry/api/proofs"
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/translog"
 	"attestry/evidence/translog/translogtest"
 )
@@ -167,7 +168,7 @@ func TestCheckpointPageSaysHowToVerifyIt(t *testing.T) {
 	v := webclient.SignedIn(s, apitest.ReaderKey)
 	page := html.UnescapeString(string(v.Open("/" + s.Org + "/log").Body))
 	for _, text := range []string{shown.RootHash, "signed</span> by the log", "--log " + s.URL + "/-/log/" + s.Org + " --token FILE PACKAGE", shown.VerifierKeys[0]} {
-		apitest.Contains(t, page, text)
+		evidencetest.Contains(t, page, text)
 	}
 	v.WantPage(http.StatusOK, "/"+s.Org+"/settings", `href="/`+s.Org+`/log"`)
 	for _, tool := range []string{"openssl", "xxd"} {

@@ -14,6 +14,7 @@ import (
 
 	"attestry/api/apitest"
 	"attestry/api/apitest/webclient"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/notification"
 )
 
@@ -170,7 +171,7 @@ func TestFormsShowErrors(t *testing.T) {
 			if got.Status < http.StatusBadRequest || got.Status >= http.StatusInternalServerError || !strings.Contains(string(got.Body), row.text) {
 				t.Errorf("status %d: %s", got.Status, got.Body)
 			}
-			apitest.Contains(t, string(got.Body), `class="failed"`)
+			evidencetest.Contains(t, string(got.Body), `class="failed"`)
 		})
 	}
 }
@@ -295,5 +296,5 @@ func TestAuditLogIsFilteredAndDownloadedAsCSV(t *testing.T) {
 	if err != nil || got.Status != http.StatusOK || len(rows) != 2 || rows[1][6] != "robot" || rows[0][6] != "user" {
 		t.Errorf("status %d, %v: %s", got.Status, err, got.Body)
 	}
-	apitest.Contains(t, got.Header.Get("Content-Disposition"), s.Org+"-audit-log.csv")
+	evidencetest.Contains(t, got.Header.Get("Content-Disposition"), s.Org+"-audit-log.csv")
 }
