@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"attestry/evidence"
 	"attestry/evidence/evidencetest"
 )
 
@@ -106,5 +107,14 @@ func TestPatternsOfASchemaAreBoundedTogether(t *testing.T) {
 	}
 	if _, err := Evaluate(Definition{Schema: schema}, json.RawMessage(`{}`)); !errors.Is(err, ErrTooMuchWork) {
 		t.Errorf("a stored one: %v", err)
+	}
+}
+
+func TestPayloadIsRefusedIfTheLibraryOfSchemasPanics(t *testing.T) {
+	schema, err := CompileSchema(json.RawMessage(`{}`))
+	evidencetest.Must(t, err)
+	schema.root = nil
+	if _, err := EvaluateBy(schema, nil, json.RawMessage(`{}`)); evidence.CodeOf(err) != evidence.Invalid {
+		t.Errorf("got %v", err)
 	}
 }
