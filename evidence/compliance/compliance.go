@@ -112,8 +112,7 @@ func counting(required []template.Attestation, entries []evidence.Entry, author 
 	if !slices.ContainsFunc(required, template.Attestation.FourEyes) {
 		return required, entries
 	}
-	attested := entries
-	var contributors *independent.Contributors
+	contributors := independent.Contributors{Entries: entries, Author: author}
 	entries = slices.Clone(entries)
 	needed := make([]template.Attestation, 0, len(required))
 	for _, one := range required {
@@ -123,9 +122,6 @@ func counting(required []template.Attestation, entries []evidence.Entry, author 
 		} else if at >= 0 {
 			lack := one.Independent.Lack(&entries[at])
 			if one.Separated {
-				if contributors == nil {
-					contributors = independent.ReadContributors(attested, author)
-				}
 				lack = contributors.Unseparated(&entries[at])
 			}
 			if lack != "" {

@@ -19,9 +19,14 @@ func ReadSeparation(value yamlfile.Value, kind string) bool {
 	return required
 }
 
-// Contributors are those who wrote and approved the code of a trail, by its pull requests.
+// Contributors are those who wrote and approved the code of a trail. Their names are read from its pull requests by the
+// first call of Unseparated. They cannot be used by several goroutines at once.
 type Contributors struct {
-	// parts has what each did, by evidence.InOneCase of the name.
+	// Entries have the pull requests of the code.
+	Entries []evidence.Entry
+	// Author is that of the trail's commit: a machine account needs no pull request.
+	Author string
+	// parts has what each did, by evidence.InOneCase of the name. It is nil before the pull requests are read.
 	parts map[string]string
 	// unknown is what is not known of a pull request, which no later one can replace.
 	unknown string
@@ -29,13 +34,11 @@ type Contributors struct {
 	known bool
 }
 
-// ReadContributors reads them from the pull requests among entries. author is that of the trail's commit: a machine
-// account needs no pull request.
-func ReadContributors(entries []evidence.Entry, author string) *Contributors {
-	exempt := MachineAccount(author)
-	c := &Contributors{parts: map[string]string{}, known: exempt}
-	for i := range entries {
-		entry := &entries[i]
+func (c *Contributors) read() {
+	exempt := MachineAccount(c.Author)
+	c.parts, c.known = map[string]string{}, exempt
+	for i := range c.Entries {
+		entry := &c.Entries[i]
 		if entry.Type != evidence.TypePullRequest || entry.Override {
 			continue
 		}
@@ -46,12 +49,11 @@ func ReadContributors(entries []evidence.Entry, author string) *Contributors {
 				c.parts[key] = cmp.Or(c.parts[key], part)
 			case !exempt:
 				c.unknown = name
-				return c
+				return
 			}
 		}
 		c.known = c.known || entry.Approvers > 0 && entry.Involved != ""
 	}
-	return c
 }
 
 // Unseparated describes why a decision violates the separation of duties: whoever decides must neither have written nor
@@ -59,6 +61,9 @@ func ReadContributors(entries []evidence.Entry, author string) *Contributors {
 func (c *Contributors) Unseparated(decision *evidence.Entry) string {
 	if decision.Override {
 		return ""
+	}
+	if c.parts == nil {
+		c.read()
 	}
 	decider := ""
 	for part, name := range decision.Parts() {

@@ -32,7 +32,8 @@ func TestDecidersAreComparedWithAuthorsAndApprovers(t *testing.T) {
 		"of a machine account, approving": {evidence.Entry{Involved: "decided grace"}, "svc_deploy", []evidence.Entry{unknown}, "grace decided, and approved the code"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := ReadContributors(c.entries, c.author).Unseparated(&c.decision); got != c.lack {
+			contributors := Contributors{Entries: c.entries, Author: c.author}
+			if got := contributors.Unseparated(&c.decision); got != c.lack {
 				t.Errorf("it lacks %q, want %q", got, c.lack)
 			}
 		})

@@ -79,6 +79,9 @@ func (p *Policy) Evaluate(facts *Facts) Evaluation {
 	evaluation := make(Evaluation, p.Rules())
 	add := func(at int, flow *Flow) {
 		subject := &subject{facts: facts, flow: flow, conditions: facts.subject(flow)}
+		if flow != nil {
+			subject.contributors = independent.Contributors{Entries: flow.Attestations, Author: flow.Author}
+		}
 		for number := range evaluation {
 			resolution := p.resolve(number, subject)
 			resolution.Flow = at
@@ -100,8 +103,8 @@ type subject struct {
 	flow  *Flow // nil without provenance
 	// conditions bounds the work of the conditions of all rules.
 	conditions *expression.Subject
-	// contributors are read for the first rule that needs them.
-	contributors *independent.Contributors
+	// contributors are those of the flow, for all rules.
+	contributors independent.Contributors
 }
 
 // resolve evaluates a rule.
@@ -209,9 +212,6 @@ func citation(entry *evidence.Entry, flow, trail string) *Attestation {
 // lack describes the missing approval or separation of duties of an attestation, "" if there is none.
 func (r *AttestationRule) lack(entry *evidence.Entry, s *subject) string {
 	if r.Separated {
-		if s.contributors == nil {
-			s.contributors = independent.ReadContributors(s.flow.Attestations, s.flow.Author)
-		}
 		return s.contributors.Unseparated(entry)
 	}
 	return r.Independent.Lack(entry)
