@@ -101,11 +101,11 @@ func checkFiles(folder string, files *filesystem, settings func() *pebble.Option
 		return nil
 	}
 	found, err := inspect(folder, settings)
-	if err != nil && used.Whole < used.Size {
-		// The rest of the manifest names other tables than its beginning, which may be deleted.
-		return fmt.Errorf("%w: %s, at byte %d of %d: %w", errDamagedFile, used.Name, used.Whole, used.Size, err)
-	}
 	if err != nil {
+		if used.Whole < used.Size {
+			// The rest of the manifest names other tables than its beginning, whose tables may be deleted.
+			err = fmt.Errorf("%w: %s, at byte %d of %d: %w", errDamagedFile, used.Name, used.Whole, used.Size, err)
+		}
 		return err
 	}
 	if found.groups < known.Groups {
