@@ -15,12 +15,13 @@ import (
 	"attestry/goroutine"
 	"attestry/process"
 	"attestry/storage"
+	"attestry/storage/mongodb"
 	"attestry/tasks"
 )
 
-// timeout bounds each check and the opening of each store. The client of MongoDB says only after 10 s why no server
+// timeout bounds each check and the opening of each store. The client of MongoDB must have time to say why no server
 // answers.
-const timeout = 12 * time.Second
+const timeout = mongodb.SelectionTimeout + 2*time.Second
 
 // State is the severity of a finding.
 type State string

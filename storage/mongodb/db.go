@@ -26,8 +26,8 @@ import (
 const (
 	// commandTimeout bounds a command. The caller's deadline may be earlier.
 	commandTimeout = 30 * time.Second
-	// selectionTimeout is how long a command waits for a primary. An election takes less.
-	selectionTimeout = 10 * time.Second
+	// SelectionTimeout is how long a command waits for a primary. An election takes less.
+	SelectionTimeout = 10 * time.Second
 	// defaultPoolSize is how many connections to a server there may be, unless the URI says so: the driver's own default.
 	defaultPoolSize = 100
 	// closeTimeout is how long Close waits for commands.
@@ -108,7 +108,7 @@ func clientOptions(o Options) (*options.ClientOptions, error) {
 		SetReadPreference(readpref.Primary()).
 		SetWriteConcern(&writeconcern.WriteConcern{W: writeconcern.WCMajority, Journal: new(true)})
 	if settings.ServerSelectionTimeout == nil {
-		settings.SetServerSelectionTimeout(selectionTimeout)
+		settings.SetServerSelectionTimeout(SelectionTimeout)
 	}
 	if settings.Timeout == nil {
 		settings.SetTimeout(commandTimeout)
