@@ -73,11 +73,12 @@ func TestChartReportsInvalidValues(t *testing.T) {
 		"mode=cluster":                                "mode cluster needs databaseUrl in settings or in existingSecrets",
 		stores + "existingSecrets.databaseUrl.name=a": "missing property 'key'",
 		stores + "existingSecrets.objectsUrl.name=a,existingSecrets.objectsUrl.key=b": "objectsUrl is in settings and in existingSecrets",
-		"settings.monitorListen=off": "/settings/monitorListen",
-		"ingress.enabled=true":       "settings.baseUrl is required",
-		"httpRoute.enabled=true":     "/httpRoute/parentRefs",
-		"tls.enabled=true":           "tls needs existingSecret or issuerRef",
-		"admission.enabled=true":     "admission.organization is required",
+		"settings.monitorListen=off":                                    "/settings/monitorListen",
+		"api.autoscaling.enabled=true,api.autoscaling.maxReplicas=null": "missing property 'maxReplicas'",
+		"ingress.enabled=true":                                          "settings.baseUrl is required",
+		"httpRoute.enabled=true":                                        "/httpRoute/parentRefs",
+		"tls.enabled=true":                                              "tls needs existingSecret or issuerRef",
+		"admission.enabled=true":                                        "admission.organization is required",
 		"admission.enabled=true,admission.organization=a,admission.environment=b": "admission needs tls",
 	} {
 		if printed, err := template(t, "--set", values); err == nil || !strings.Contains(printed, reason) {
