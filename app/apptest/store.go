@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"attestry/app"
+	"attestry/evidence"
 	"attestry/evidence/evidencetest"
 	"attestry/storage"
 	"attestry/storage/filesystem"
@@ -32,11 +33,9 @@ func NewStore(t *testing.T) (*app.Store, *storagetest.CountingDocuments, *eviden
 // Schema returns the schema of a collection.
 func Schema(t testing.TB, name string) *storage.Schema {
 	t.Helper()
-	for _, schema := range app.Schemas() {
-		if schema.Name == name {
-			return schema
-		}
+	schema, ok := evidence.First(app.Schemas(), func(s *storage.Schema) bool { return s.Name == name })
+	if !ok {
+		t.Fatalf("there is no collection %s", name)
 	}
-	t.Fatalf("there is no collection %s", name)
-	return nil
+	return schema
 }
