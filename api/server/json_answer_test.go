@@ -107,7 +107,7 @@ func TestClientsOfHTTP10GetLargeAnswersWithTheirLength(t *testing.T) {
 	startBatched(t, list).wantWhole(t, "/lists/acme", list.want())
 }
 
-// wantWhole reads an answer as a client of HTTP/1.0, which must get its length.
+// wantWhole reads an answer as a client that does not know chunks, which must get its length.
 func (s *testServer) wantWhole(t *testing.T, path, want string) {
 	t.Helper()
 	conn, replies := s.dial(t)
