@@ -8,6 +8,7 @@ import (
 
 	"attestry/app/population"
 	"attestry/evidence/audit"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/translog"
 )
 
@@ -28,7 +29,7 @@ func newBundle(t *testing.T, log *testLog) []file {
 	}
 	sums := audit.Checksums(members)
 	signed, err := log.keys.SignText(testOrigin, audit.Statement(testOrigin, []audit.Member{audit.NewMember(audit.ChecksumsPath, sums)}))
-	must(t, err)
+	evidencetest.Must(t, err)
 	return append(files, file{name: audit.ChecksumsPath, content: string(sums)}, file{name: audit.SignaturePath, content: signed})
 }
 
@@ -69,7 +70,7 @@ func TestBundlesAreNotComparedWithALog(t *testing.T) {
 	keys := log.keys.Verifiers(testOrigin)
 	others := other.keys.Verifiers(otherOrigin)
 	kept, err := other.keys.Sign(otherOrigin, &translog.Tree{})
-	must(t, err)
+	evidencetest.Must(t, err)
 	var out bytes.Buffer
 	code := run([]string{
 		"--log-key", write(t, "keys", []byte(keys[0]+"\n"+others[0]+"\n")), "--log", "http://127.0.0.1:1/-/log/acme",

@@ -22,6 +22,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/audit"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/template"
 	"attestry/evidence/translog"
 	"attestry/evidence/translog/translogtest"
@@ -44,13 +45,6 @@ type testLog struct {
 	hashes  map[int64]tlog.Hash // stored hashes by index
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func newLog(t *testing.T) *testLog {
 	t.Helper()
 	return &testLog{t: t, keys: translogtest.NewKeys(t), hashes: map[int64]tlog.Hash{}}
@@ -64,7 +58,7 @@ func (l *testLog) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 func (l *testLog) add(entry []byte) {
 	l.t.Helper()
 	stored, err := tlog.StoredHashes(int64(len(l.entries)), entry, l)
-	must(l.t, err)
+	evidencetest.Must(l.t, err)
 	for _, hash := range stored {
 		l.hashes[int64(len(l.hashes))] = hash
 	}
@@ -92,7 +86,7 @@ func (l *testLog) checkpoint(size int, keys translog.Keys) string {
 		tree.Append(entry)
 	}
 	signed, err := keys.Sign(testOrigin, &tree)
-	must(l.t, err)
+	evidencetest.Must(l.t, err)
 	return signed
 }
 
@@ -100,7 +94,7 @@ func (l *testLog) checkpoint(size int, keys translog.Keys) string {
 func (l *testLog) proof(index int, checkpoint string) string {
 	l.t.Helper()
 	hashes, err := tlog.ProveRecord(int64(len(l.entries)), int64(index), l)
-	must(l.t, err)
+	evidencetest.Must(l.t, err)
 	proof := translog.Proof{Index: int64(index), Hashes: hashes, Checkpoint: checkpoint}
 	return proof.Text()
 }
@@ -133,7 +127,7 @@ func saltOf(id string) []byte { sum := sha256.Sum256([]byte(id)); return sum[:tr
 func factOf(t *testing.T, a evidence.Attestation) []byte {
 	t.Helper()
 	fact, err := json.Marshal(a)
-	must(t, err)
+	evidencetest.Must(t, err)
 	return fact
 }
 
@@ -174,7 +168,7 @@ func (p *trailPackage) fill(checkpoint string, ids ...string) {
 	flow := evidence.Flow{ID: "f-id", Name: "f"}
 	trail := evidence.Trail{ID: "t-id", Name: "t", Flow: flow.ID, Template: template.ID([]byte(template.Empty))}
 	parsed, err := template.Parse([]byte(template.Empty))
-	must(p.t, err)
+	evidencetest.Must(p.t, err)
 	evaluated := audit.NewTrail(audit.NewFlowDocument(&flow), trail.Name, trail.Commit, trail.Template, parsed)
 	group := audit.GroupFolder(translog.GroupCommitment(testSecret, testGroup))
 	p.files = map[string]string{
@@ -236,7 +230,7 @@ func (p *trailPackage) seal(keys translog.Keys) []byte {
 	files := map[string]string{audit.ChecksumsPath: string(checksums), audit.ReportPath: report, audit.SignaturePath: p.files[audit.SignaturePath]}
 	if keys != nil {
 		note, err := keys.SignText(testOrigin, audit.Statement(testOrigin, signed))
-		must(p.t, err)
+		evidencetest.Must(p.t, err)
 		files[audit.SignaturePath], p.files[audit.SignaturePath] = note, note
 	}
 	members = append(members, signed...)
@@ -247,7 +241,7 @@ func (p *trailPackage) seal(keys translog.Keys) []byte {
 		Subject: audit.Subject{Kind: audit.OfTrail, Organization: "acme", Flow: "f", Trail: "t"},
 		Members: members, LostEvidence: []audit.LostEvidence{},
 	}.Encode()
-	must(p.t, err)
+	evidencetest.Must(p.t, err)
 	files[audit.ManifestPath] = string(manifest)
 	maps.Copy(files, p.files)
 	var all []file
@@ -261,15 +255,15 @@ func (p *trailPackage) seal(keys translog.Keys) []byte {
 func unpack(t *testing.T, packed []byte) (files []file) {
 	t.Helper()
 	content, err := gzip.NewReader(bytes.NewReader(packed))
-	must(t, err)
+	evidencetest.Must(t, err)
 	for archive := tar.NewReader(content); ; {
 		header, err := archive.Next()
 		if errors.Is(err, io.EOF) {
 			return files
 		}
-		must(t, err)
+		evidencetest.Must(t, err)
 		content, err := io.ReadAll(archive)
-		must(t, err)
+		evidencetest.Must(t, err)
 		files = append(files, file{name: header.Name, content: string(content)})
 	}
 }
@@ -277,7 +271,7 @@ func unpack(t *testing.T, packed []byte) (files []file) {
 func write(t *testing.T, name string, content []byte) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), name)
-	must(t, os.WriteFile(path, content, 0o600))
+	evidencetest.Must(t, os.WriteFile(path, content, 0o600))
 	return path
 }
 
@@ -340,13 +334,13 @@ func TestForgeriesAreFound(t *testing.T) {
 		"the checkpoint was signed by another log": {func(p *trailPackage) {
 			text, _, _ := strings.Cut(p.files["log/checkpoint"], "\n\n")
 			signed, err := p.log.keys.SignText(otherOrigin, text+"\n")
-			must(p.t, err)
+			evidencetest.Must(p.t, err)
 			p.fill(signed, "a", "b")
 		}, true, "FAILED   log/checkpoint: no key that is trusted has signed it: the key of the log " + testOrigin + " has not signed", false},
 		"the package was signed by another log": {func(p *trailPackage) {
 			text, _, _ := strings.Cut(p.files["SHA256SUMS.note"], "\n\n")
 			signed, err := p.log.keys.SignText(otherOrigin, text+"\n")
-			must(p.t, err)
+			evidencetest.Must(p.t, err)
 			p.files["SHA256SUMS.note"] = signed
 		}, false, "FAILED   SHA256SUMS.note: it was signed for other checksums, or by another log", false},
 		"the checkpoint is of another key": {func(p *trailPackage) {
@@ -494,10 +488,10 @@ func TestManifestIsComparedWithFacts(t *testing.T) {
 			forged := slices.Clone(files)
 			i := slices.IndexFunc(forged, func(f file) bool { return f.name == audit.ManifestPath })
 			manifest, err := audit.ParseManifest([]byte(forged[i].content))
-			must(t, err)
+			evidencetest.Must(t, err)
 			change(&manifest)
 			content, err := manifest.Encode()
-			must(t, err)
+			evidencetest.Must(t, err)
 			forged[i].content = string(content)
 			var out bytes.Buffer
 			if code := run([]string{"--log-key", keys[0], write(t, "package.tgz", pack(t, true, forged...))}, &out, &out, false); code != unsound {

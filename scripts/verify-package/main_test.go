@@ -16,6 +16,7 @@ import (
 	"attestry/evidence/attestation"
 	"attestry/evidence/attestation/attestationtest"
 	"attestry/evidence/audit"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/template"
 )
 
@@ -56,14 +57,14 @@ func newPackageOf(t *testing.T, attested evidence.Attestation, more ...file) []f
 		Subject: audit.Subject{Kind: audit.OfAttestation, Organization: organization, Flow: "f", Trail: "t", Attestation: "a"},
 		Members: append(members, audit.NewMember(audit.ChecksumsPath, checksums)), LostEvidence: []audit.LostEvidence{},
 	}.Encode()
-	must(t, err)
+	evidencetest.Must(t, err)
 	return append(files, file{name: audit.ChecksumsPath, content: string(checksums)}, file{name: audit.ManifestPath, content: string(manifest)})
 }
 
 func encode(t *testing.T, value any) string {
 	t.Helper()
 	content, err := audit.Encode(value)
-	must(t, err)
+	evidencetest.Must(t, err)
 	return string(content)
 }
 
@@ -76,12 +77,12 @@ func pack(t *testing.T, compressed bool, files ...file) []byte {
 		if one.link {
 			header.Typeflag, header.Linkname, header.Size, one.content = tar.TypeSymlink, "/etc/passwd", 0, ""
 		}
-		must(t, archive.WriteHeader(header))
+		evidencetest.Must(t, archive.WriteHeader(header))
 		if _, err := archive.Write([]byte(one.content)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	must(t, archive.Close())
+	evidencetest.Must(t, archive.Close())
 	if !compressed {
 		return packed.Bytes()
 	}
@@ -96,7 +97,7 @@ func gzipped(t *testing.T, packed []byte, header gzip.Header) []byte {
 	if _, err := w.Write(packed); err != nil {
 		t.Fatal(err)
 	}
-	must(t, w.Close())
+	evidencetest.Must(t, w.Close())
 	return content.Bytes()
 }
 
@@ -141,7 +142,7 @@ func TestUnavailableEvaluationsArePrinted(t *testing.T) {
 		Payload: map[string]json.RawMessage{"attestation_data": json.RawMessage(`{}`)},
 	}, file{name: audit.TypePath("scan", 1), content: definition})
 	result, err := verify(bytes.NewReader(pack(t, true, members...)), audit.NewVerifier(fail, audit.DefaultMemory), func(string) {})
-	must(t, err)
+	evidencetest.Must(t, err)
 	var out bytes.Buffer
 	printResult(&out, &result, &options{}, nil)
 	for _, line := range []string{"note     attestations whose verdict could not be evaluated again: 1\n", "agrees with itself\n"} {
@@ -206,7 +207,7 @@ func TestExitCodeSaysWhetherThePackageIsSound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "package.tgz")
-			must(t, os.WriteFile(path, c.content, 0o600))
+			evidencetest.Must(t, os.WriteFile(path, c.content, 0o600))
 			var out bytes.Buffer
 			if code := run([]string{path}, &out, &out, false); code != c.code || !strings.Contains(out.String(), c.prints) || strings.Contains(out.String(), "\x1b") {
 				t.Errorf("exit code %d, printed:\n%q", code, out.String())
@@ -225,7 +226,7 @@ func TestExitCodeSaysWhetherThePackageIsSound(t *testing.T) {
 func TestDigestOfTheFileIsChecked(t *testing.T) {
 	content := pack(t, true, newPackage(t)...)
 	path := filepath.Join(t.TempDir(), "package.tgz")
-	must(t, os.WriteFile(path, content, 0o600))
+	evidencetest.Must(t, os.WriteFile(path, content, 0o600))
 	sum := evidence.SHA256(content)
 	other := evidence.SHA256([]byte("another file"))
 	for name, c := range map[string]struct {
@@ -253,7 +254,7 @@ func TestDigestOfTheFileIsChecked(t *testing.T) {
 
 func TestOmittedTrailsArePrinted(t *testing.T) {
 	var out strings.Builder
-	must(t, printResult(&out, &audit.Result{Manifest: &audit.Manifest{Subject: audit.Subject{Kind: audit.OfArtifact}, OmittedTrails: 3}, Log: new(audit.Log)}, &options{}, nil))
+	evidencetest.Must(t, printResult(&out, &audit.Result{Manifest: &audit.Manifest{Subject: audit.Subject{Kind: audit.OfArtifact}, OmittedTrails: 3}, Log: new(audit.Log)}, &options{}, nil))
 	if want := "\nnote     the artifact's older trails, which the package does not have: 3\n"; !strings.Contains(out.String(), want) {
 		t.Errorf("it prints\n%s", &out)
 	}

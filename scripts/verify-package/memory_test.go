@@ -16,6 +16,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/audit"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/translog"
 )
 
@@ -50,7 +51,7 @@ func measure(program string, args []string) int {
 func execute(t *testing.T, program string, content []byte) (code int, printed string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "package.tgz")
-	must(t, os.WriteFile(path, content, 0o600))
+	evidencetest.Must(t, os.WriteFile(path, content, 0o600))
 	var out, memory bytes.Buffer
 	command := exec.Command(os.Args[0], path)
 	command.Env = append(os.Environ(), measuredProgram+"="+program)
@@ -60,7 +61,7 @@ func execute(t *testing.T, program string, content []byte) (code int, printed st
 		t.Fatal(err)
 	}
 	most, err := strconv.Atoi(memory.String())
-	must(t, err)
+	evidencetest.Must(t, err)
 	if t.Logf("%d MiB", most>>10); most > audit.DefaultMemory>>10 {
 		t.Errorf("used %d MiB, and printed %.1000s", most>>10, &out)
 	}
@@ -161,7 +162,7 @@ func logFiles(t *testing.T, files []file) (of []file) {
 	for _, one := range files {
 		if id, ok := strings.CutSuffix(strings.TrimPrefix(one.name, "attestations/"), "/attestation.json"); ok {
 			var document audit.AttestationDocument
-			must(t, json.Unmarshal([]byte(one.content), &document))
+			evidencetest.Must(t, json.Unmarshal([]byte(one.content), &document))
 			ids, facts[id] = append(ids, id), factOf(t, document.Attestation)
 			log.add(entryOf(id, facts[id], testGroup))
 		}

@@ -37,8 +37,8 @@ func TestContentAddressedDocumentsAreVerifiedWhenTheyAreRead(t *testing.T) {
 	docs := b.Documents(openDocuments(t))
 	good, altered, other := content(`{"a":1}`), content(`{"a":2}`), content(`{"a":3}`)
 	altered.Body = []byte(`{"a":4}`)
-	must(t, storagetest.Put(t.Context(), docs, addressed, good, altered))
-	must(t, storagetest.Put(t.Context(), docs, plain, altered))
+	evidencetest.Must(t, storagetest.Put(t.Context(), docs, addressed, good, altered))
+	evidencetest.Must(t, storagetest.Put(t.Context(), docs, plain, altered))
 	if _, err := docs.Get(t.Context(), addressed, good.ID); err != nil {
 		t.Errorf("Get of an unaltered document: %v", err)
 	}
@@ -94,7 +94,7 @@ func TestDatabasePingFailsAfterARefusedWriteUntilAProbeSucceeds(t *testing.T) {
 			engine := fullDatabase(openDocuments(t), &full)
 			b := newFixture()
 			docs := b.Documents(engine)
-			must(t, docs.Ping(t.Context()))
+			evidencetest.Must(t, docs.Ping(t.Context()))
 			if err := write(t.Context(), docs); evidence.CodeOf(err) != evidence.Unavailable {
 				t.Fatalf("%s returned %v", name, err)
 			}
@@ -103,9 +103,9 @@ func TestDatabasePingFailsAfterARefusedWriteUntilAProbeSucceeds(t *testing.T) {
 			}
 			full = false
 			b.now = b.now.Add(5 * time.Second)
-			must(t, docs.Ping(t.Context()))
+			evidencetest.Must(t, docs.Ping(t.Context()))
 			full = true // no write was refused since
-			must(t, docs.Ping(t.Context()))
+			evidencetest.Must(t, docs.Ping(t.Context()))
 			if n, err := engine.GetMany(t.Context(), storage.ProbeSchema, []string{"probe"}); err != nil || len(n) != 0 {
 				t.Errorf("the probe left %v, %v", n, err)
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/storage"
 	"attestry/storage/filesystem"
 	"attestry/storage/guard"
@@ -41,7 +42,7 @@ func newFixture() *fixture {
 func (b *fixture) damagedReads(t *testing.T, store string) float64 {
 	t.Helper()
 	families, err := b.metrics.Gather()
-	must(t, err)
+	evidencetest.Must(t, err)
 	for _, metric := range families[0].GetMetric() {
 		if metric.GetLabel()[0].GetValue() == store {
 			return metric.GetCounter().GetValue()
@@ -54,7 +55,7 @@ func (b *fixture) damagedReads(t *testing.T, store string) float64 {
 func openFiles(t *testing.T, dir string) storage.Objects {
 	t.Helper()
 	store, err := filesystem.Open(dir)
-	must(t, err)
+	evidencetest.Must(t, err)
 	t.Cleanup(func() { store.Close() })
 	return store
 }
@@ -80,7 +81,7 @@ func TestAlteredObjectsAreNeverRead(t *testing.T) {
 		"a missing end":    func(t *testing.T, file string) { edit(t, file, func(b []byte) []byte { return b[:len(b)-1] }) },
 		"no content":       func(t *testing.T, file string) { edit(t, file, func([]byte) []byte { return nil }) },
 		"a byte more":      func(t *testing.T, file string) { edit(t, file, func(b []byte) []byte { return append(b, 0) }) },
-		"no file any more": func(t *testing.T, file string) { must(t, os.Remove(file)) },
+		"no file any more": func(t *testing.T, file string) { evidencetest.Must(t, os.Remove(file)) },
 	}
 	for size, n := range sizes {
 		for alteration, alter := range alterations {
@@ -91,7 +92,7 @@ func TestAlteredObjectsAreNeverRead(t *testing.T) {
 				b, dir := newFixture(), t.TempDir()
 				store := b.Objects(openFiles(t, dir))
 				object, err := store.Put(t.Context(), "org", strings.NewReader(strings.Repeat("x", n)), -1)
-				must(t, err)
+				evidencetest.Must(t, err)
 				alter(t, filepath.Join(dir, object.Key))
 				for name, r := range ranges {
 					content, err := store.Get(t.Context(), object.Key, r.offset, r.length)
@@ -114,7 +115,7 @@ func TestErrorForDamagedObjectNamesItsSHA256(t *testing.T) {
 	dir := t.TempDir()
 	store := newFixture().Objects(openFiles(t, dir))
 	object, err := store.Put(t.Context(), "org", strings.NewReader("content"), -1)
-	must(t, err)
+	evidencetest.Must(t, err)
 	edit(t, filepath.Join(dir, object.Key), func(b []byte) []byte { return b[1:] })
 	_, err = store.Get(t.Context(), object.Key, 0, -1)
 	var client *evidence.Error
@@ -155,9 +156,9 @@ func TestReadOfAnObjectThatChangesMeanwhileIsTruncated(t *testing.T) {
 				b := newFixture()
 				store := b.Objects(&changing{Objects: openFiles(t, t.TempDir()), second: change})
 				object, err := store.Put(t.Context(), "org", strings.NewReader(strings.Repeat("x", size)), -1)
-				must(t, err)
+				evidencetest.Must(t, err)
 				content, err := store.Get(t.Context(), object.Key, r.offset, r.length)
-				must(t, err)
+				evidencetest.Must(t, err)
 				defer content.Close()
 				sent, err := io.Copy(io.Discard, content)
 				if !errors.Is(err, storage.ErrDamaged) || r.length >= 0 && sent > r.length-256<<10 || sent > size-256<<10 {
@@ -189,7 +190,7 @@ func TestObjectStorePingFailsAfterARefusedWriteUntilAProbeSucceeds(t *testing.T)
 	engine := &refusing{Objects: openFiles(t, dir), full: true}
 	b := newFixture()
 	store := b.Objects(engine)
-	must(t, store.Ping(t.Context()))
+	evidencetest.Must(t, store.Ping(t.Context()))
 	if _, err := store.Put(t.Context(), "org", strings.NewReader("x"), 1); evidence.CodeOf(err) != evidence.Unavailable {
 		t.Fatalf("Put returned %v", err)
 	}
@@ -200,9 +201,9 @@ func TestObjectStorePingFailsAfterARefusedWriteUntilAProbeSucceeds(t *testing.T)
 	}
 	engine.full = false
 	b.now = b.now.Add(5 * time.Second)
-	must(t, store.Ping(t.Context()))
+	evidencetest.Must(t, store.Ping(t.Context()))
 	engine.full = true // no write was refused since
-	must(t, store.Ping(t.Context()))
+	evidencetest.Must(t, store.Ping(t.Context()))
 	if left := storagetest.FileKeys(t, dir); len(left) > 0 {
 		t.Errorf("the probe left %q", left)
 	}
@@ -214,15 +215,8 @@ func TestObjectStorePingFailsAfterARefusedWriteUntilAProbeSucceeds(t *testing.T)
 func edit(t *testing.T, file string, change func([]byte) []byte) {
 	t.Helper()
 	content, err := os.ReadFile(file)
-	must(t, err)
-	must(t, os.WriteFile(file, change(content), 0o600))
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	evidencetest.Must(t, err)
+	evidencetest.Must(t, os.WriteFile(file, change(content), 0o600))
 }
 
 // unreadable fails when an object is opened, or after its first byte.
@@ -265,7 +259,7 @@ func TestDirectoryInsteadOfAnObjectFileIsDamage(t *testing.T) {
 	b, dir := newFixture(), t.TempDir()
 	store := b.Objects(openFiles(t, dir))
 	key := storage.ObjectKey("org", strings.Repeat("ab", 32))
-	must(t, os.MkdirAll(filepath.Join(dir, key), 0o700))
+	evidencetest.Must(t, os.MkdirAll(filepath.Join(dir, key), 0o700))
 	if _, err := store.Get(t.Context(), key, 0, -1); !errors.Is(err, storage.ErrDamaged) || b.damagedReads(t, "object store") != 1 {
 		t.Errorf("got %v", err)
 	}
@@ -286,7 +280,7 @@ func TestObjectStoreThatRefusesOnlyDeletionsIsReady(t *testing.T) {
 		t.Fatal(err)
 	}
 	engine.full = false
-	must(t, store.Ping(t.Context()))
+	evidencetest.Must(t, store.Ping(t.Context()))
 	if log := b.log.String(); !strings.Contains(log, "cannot be deleted") || !strings.Contains(log, "AccessDenied") {
 		t.Errorf("logged %s", log)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"attestry/app"
 	"attestry/app/apptest"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/translog"
 	"attestry/storage"
 	"attestry/storage/logs"
@@ -40,19 +41,12 @@ func openEngine(t *testing.T) *commands {
 	return &commands{Documents: pebbletest.Open(t, filepath.Join(t.TempDir(), "documents"), app.Schemas())}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // all lists a collection.
 func all(t *testing.T, docs storage.Documents, collection string) (records []storage.Record) {
 	t.Helper()
 	for after := ""; ; after = records[len(records)-1].ID {
 		page, err := docs.List(t.Context(), apptest.Schema(t, collection), after, storage.MaxMany, 64<<20)
-		must(t, err)
+		evidencetest.Must(t, err)
 		if len(page) == 0 {
 			return records
 		}
@@ -64,7 +58,7 @@ func leavesIn(t *testing.T, docs storage.Documents) (leaves []logs.Leaf) {
 	t.Helper()
 	for _, record := range all(t, docs, "log_pending") {
 		var leaf logs.Leaf
-		must(t, json.Unmarshal(record.Body, &leaf))
+		evidencetest.Must(t, json.Unmarshal(record.Body, &leaf))
 		leaves = append(leaves, leaf)
 	}
 	return leaves
@@ -106,8 +100,8 @@ func TestFactAndLeafAreWrittenByOneCommand(t *testing.T) {
 		for collection, want := range map[string]int{"artifacts": c.fact, "environments": c.replaced, "flows": c.other} {
 			t.Run(name+" in "+collection, func(t *testing.T) {
 				engine, schema := openEngine(t), apptest.Schema(t, collection)
-				must(t, storagetest.Insert(t.Context(), engine.Documents, schema, fact("old", 5)))
-				must(t, c.write(logs.NewDocuments(engine, clock), schema))
+				evidencetest.Must(t, storagetest.Insert(t.Context(), engine.Documents, schema, fact("old", 5)))
+				evidencetest.Must(t, c.write(logs.NewDocuments(engine, clock), schema))
 				leaves := leavesIn(t, engine)
 				if len(leaves) != want || len(engine.batches) > 1 {
 					t.Fatalf("%d leaves with %d batches, want %d", len(leaves), len(engine.batches), want)
@@ -144,7 +138,7 @@ func TestALeafNamesTheGroupOfItsFact(t *testing.T) {
 				record.Fields = map[string]any{"environment": "e1"}
 			}
 			docs := logs.NewDocuments(engine, clock)
-			must(t, storagetest.Insert(t.Context(), docs, apptest.Schema(t, collection), record))
+			evidencetest.Must(t, storagetest.Insert(t.Context(), docs, apptest.Schema(t, collection), record))
 			leaves := leavesIn(t, engine)
 			if len(leaves) != 1 || leaves[0].Kind != want.Kind || leaves[0].ID != want.ID || leaves[0].Group != want.Group {
 				t.Errorf("leaves %+v", leaves)
@@ -156,12 +150,12 @@ func TestALeafNamesTheGroupOfItsFact(t *testing.T) {
 func TestLeafCommitsToTheStoredFact(t *testing.T) {
 	engine, schema := openEngine(t), apptest.Schema(t, "artifacts")
 	docs := logs.NewDocuments(engine, clock)
-	must(t, storagetest.Put(t.Context(), docs, schema, fact("a", 1)))
-	must(t, storagetest.Put(t.Context(), docs, schema, fact("a", 2)))
+	evidencetest.Must(t, storagetest.Put(t.Context(), docs, schema, fact("a", 1)))
+	evidencetest.Must(t, storagetest.Put(t.Context(), docs, schema, fact("a", 2)))
 	if err := storagetest.Insert(t.Context(), docs, schema, fact("a", 3)); !errors.Is(err, storage.ErrExists) {
 		t.Errorf("inserted twice: %v", err)
 	}
-	must(t, docs.Write(t.Context(), storage.Write{Kind: storage.WriteAdd, Schema: schema, Record: fact("a", 4)}))
+	evidencetest.Must(t, docs.Write(t.Context(), storage.Write{Kind: storage.WriteAdd, Schema: schema, Record: fact("a", 4)}))
 	leaves := leavesIn(t, engine)
 	if len(leaves) != 1 || leaves[0].Hash != translog.Commitment(leaves[0].Salt, fact("a", 2).Body) {
 		t.Errorf("leaves %+v", leaves)
@@ -186,7 +180,7 @@ func TestRefusedWriteHasItsIndexAmongTheCallersWrites(t *testing.T) {
 				writes = append(writes, storage.Write{Kind: storage.WriteInsert, Schema: schema, Record: fact(fmt.Sprintf("%04d", i), 1)})
 			}
 			writes[c.index].Kind, writes[c.index].Revision = c.kind, 9
-			must(t, storagetest.Insert(t.Context(), engine, schema, writes[c.index].Record))
+			evidencetest.Must(t, storagetest.Insert(t.Context(), engine, schema, writes[c.index].Record))
 			err := logs.NewDocuments(engine, clock).Write(t.Context(), writes...)
 			var refused *storage.RefusedWrite
 			if !errors.As(err, &refused) || refused.Index != c.index || !errors.Is(err, c.reason) {
@@ -202,7 +196,7 @@ func TestRefusedWriteHasItsIndexAmongTheCallersWrites(t *testing.T) {
 func TestRefusedSingleWriteReturnsTheBareReason(t *testing.T) {
 	engine, schema := openEngine(t), apptest.Schema(t, "environments")
 	docs := logs.NewDocuments(engine, clock)
-	must(t, storagetest.Insert(t.Context(), docs, schema, fact("e", 1)))
+	evidencetest.Must(t, storagetest.Insert(t.Context(), docs, schema, fact("e", 1)))
 	if err := storagetest.Insert(t.Context(), docs, schema, fact("e", 2)); err != storage.ErrExists {
 		t.Errorf("inserted twice: %v", err)
 	}
@@ -226,7 +220,7 @@ func TestFactsOfALargeBatchAreWrittenWithTheirLeaves(t *testing.T) {
 				}
 				writes = append(writes, write)
 			}
-			must(t, logs.NewDocuments(engine, clock).Write(t.Context(), writes...))
+			evidencetest.Must(t, logs.NewDocuments(engine, clock).Write(t.Context(), writes...))
 			if len(engine.batches) != 2 {
 				t.Errorf("%d commands", len(engine.batches))
 			}
@@ -253,9 +247,9 @@ func TestEachVersionOfAReplaceableFactHasALeaf(t *testing.T) {
 		t.Run(collection, func(t *testing.T) {
 			engine, schema := openEngine(t), apptest.Schema(t, collection)
 			docs := logs.NewDocuments(engine, clock)
-			must(t, storagetest.Insert(t.Context(), docs, schema, fact("e", 1)))
-			must(t, storagetest.Replace(t.Context(), docs, schema, fact("e", 2), 1))
-			must(t, docs.Write(t.Context(), storage.Write{Kind: storage.WriteReplace, Schema: schema, Record: fact("e", 3), Revision: 2}))
+			evidencetest.Must(t, storagetest.Insert(t.Context(), docs, schema, fact("e", 1)))
+			evidencetest.Must(t, storagetest.Replace(t.Context(), docs, schema, fact("e", 2), 1))
+			evidencetest.Must(t, docs.Write(t.Context(), storage.Write{Kind: storage.WriteReplace, Schema: schema, Record: fact("e", 3), Revision: 2}))
 			leaves := leavesIn(t, engine)
 			versions := all(t, engine, "log_versions")
 			if len(leaves) != 3 || len(versions) != 3 {
@@ -289,8 +283,8 @@ func TestAFactWithoutAnOrganizationIsNotStored(t *testing.T) {
 func TestEachOfSeveralAddedFactsGetsALeaf(t *testing.T) {
 	engine := openEngine(t)
 	docs := logs.NewDocuments(engine, clock)
-	must(t, storagetest.Add(t.Context(), docs, apptest.Schema(t, "artifacts"), fact("a", 1), fact("b", 1)))
-	must(t, storagetest.Add(t.Context(), docs, apptest.Schema(t, "flows"), fact("a", 1)))
+	evidencetest.Must(t, storagetest.Add(t.Context(), docs, apptest.Schema(t, "artifacts"), fact("a", 1), fact("b", 1)))
+	evidencetest.Must(t, storagetest.Add(t.Context(), docs, apptest.Schema(t, "flows"), fact("a", 1)))
 	if leaves := leavesIn(t, engine); len(leaves) != 2 {
 		t.Errorf("%d leaves of 2 facts", len(leaves))
 	}

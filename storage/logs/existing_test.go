@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"attestry/app/apptest"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/translog"
 	"attestry/storage"
 	"attestry/storage/logs"
@@ -52,7 +53,7 @@ func storeOld(t *testing.T, engine storage.Documents, schema *storage.Schema, co
 			record.Fields = map[string]any{"created": float64(1000 + i)}
 			records = append(records, record)
 		}
-		must(t, storagetest.Add(t.Context(), engine, schema, records...))
+		evidencetest.Must(t, storagetest.Add(t.Context(), engine, schema, records...))
 	}
 }
 
@@ -60,16 +61,16 @@ func storeOld(t *testing.T, engine storage.Documents, schema *storage.Schema, co
 func enterFact(t *testing.T, engine storage.Documents, id string) logs.Leaf {
 	t.Helper()
 	record, err := engine.Get(t.Context(), apptest.Schema(t, "artifacts"), id)
-	must(t, err)
-	must(t, storagetest.Put(t.Context(), logs.NewDocuments(engine, clock), apptest.Schema(t, "artifacts"), record))
+	evidencetest.Must(t, err)
+	evidencetest.Must(t, storagetest.Put(t.Context(), logs.NewDocuments(engine, clock), apptest.Schema(t, "artifacts"), record))
 	of := logs.New(engine, nil)
-	must(t, of.Begin(t.Context(), "acme", "example.com/acme"))
+	evidencetest.Must(t, of.Begin(t.Context(), "acme", "example.com/acme"))
 	log, err := of.GetVersioned(t.Context(), "acme")
-	must(t, err)
+	evidencetest.Must(t, err)
 	leaves := leavesIn(t, engine)
 	log.Value.Tree.Size = 1
 	_, err = of.Commit(t.Context(), &log.Value, log.Revision, &logs.Change{Leaves: leaves})
-	must(t, err)
+	evidencetest.Must(t, err)
 	return leaves[0]
 }
 
@@ -89,7 +90,7 @@ func TestFactsOfEarlierVersionsGetLeavesOnce(t *testing.T) {
 				if reached != errors.Is(err, errKilled) || !reached && err != nil {
 					t.Fatal(err)
 				}
-				must(t, logs.New(engine, nil).AddExisting(t.Context(), schema, noon))
+				evidencetest.Must(t, logs.New(engine, nil).AddExisting(t.Context(), schema, noon))
 
 				leaves := leavesIn(t, engine)
 				if len(leaves) != count-1 {
@@ -112,18 +113,18 @@ func TestFactsOfEarlierVersionsGetLeavesOnce(t *testing.T) {
 
 func TestExistingFactsAreSearchedOnce(t *testing.T) {
 	engine, schema := openEngine(t), apptest.Schema(t, "environments")
-	must(t, storagetest.Insert(t.Context(), engine, schema, fact("e", 1)))
+	evidencetest.Must(t, storagetest.Insert(t.Context(), engine, schema, fact("e", 1)))
 	for range 2 {
-		must(t, logs.New(engine, nil).AddExisting(t.Context(), schema, noon))
+		evidencetest.Must(t, logs.New(engine, nil).AddExisting(t.Context(), schema, noon))
 	}
-	must(t, logs.New(engine, nil).AddExisting(t.Context(), apptest.Schema(t, "flows"), noon))
+	evidencetest.Must(t, logs.New(engine, nil).AddExisting(t.Context(), apptest.Schema(t, "flows"), noon))
 	leaves := leavesIn(t, engine)
 	if versions := all(t, engine, "log_versions"); len(leaves) != 1 || len(versions) != 1 || string(versions[0].Body) != string(fact("e", 1).Body) || leaves[0].ID != "e:1" {
 		t.Errorf("leaves %+v", leaves)
 	}
-	must(t, storagetest.Insert(t.Context(), engine, schema, fact("f", 1)))
+	evidencetest.Must(t, storagetest.Insert(t.Context(), engine, schema, fact("f", 1)))
 	process := &killed{Documents: engine}
-	must(t, logs.New(process, nil).AddExisting(t.Context(), schema, noon))
+	evidencetest.Must(t, logs.New(process, nil).AddExisting(t.Context(), schema, noon))
 	if process.writes > 0 {
 		t.Error("facts were looked for again")
 	}
@@ -134,14 +135,14 @@ func TestFactsWhoseLeavesWereLostAreFoundWithinADay(t *testing.T) {
 	for collection, found := range map[string]bool{"environments": true, "audit_log": true, "policy_versions": true, "artifacts": false} {
 		t.Run(collection, func(t *testing.T) {
 			engine, schema := openEngine(t), apptest.Schema(t, collection)
-			must(t, logs.New(engine, nil).AddExisting(t.Context(), schema, noon))
-			must(t, storagetest.Insert(t.Context(), engine, schema, fact("e", 1))) // without its leaf, as if the process had been killed
-			must(t, logs.New(engine, nil).AddExisting(t.Context(), schema, noon+day-1))
+			evidencetest.Must(t, logs.New(engine, nil).AddExisting(t.Context(), schema, noon))
+			evidencetest.Must(t, storagetest.Insert(t.Context(), engine, schema, fact("e", 1))) // without its leaf, as if the process had been killed
+			evidencetest.Must(t, logs.New(engine, nil).AddExisting(t.Context(), schema, noon+day-1))
 			if leaves := leavesIn(t, engine); len(leaves) != 0 {
 				t.Errorf("before a day has passed there are %d leaves", len(leaves))
 			}
 			for range 2 {
-				must(t, logs.New(engine, nil).AddExisting(t.Context(), schema, noon+day))
+				evidencetest.Must(t, logs.New(engine, nil).AddExisting(t.Context(), schema, noon+day))
 			}
 			if leaves := leavesIn(t, engine); (len(leaves) == 1) != found {
 				t.Errorf("after a day there are %d leaves", len(leaves))
@@ -155,9 +156,9 @@ func TestLargeFactsOfEarlierVersionsAllGetLeaves(t *testing.T) {
 	for i := range 20 {
 		record := fact(fmt.Sprint(i), 1)
 		record.Body = fmt.Appendf(nil, `{"org":"acme","text":"%01000000d"}`, i)
-		must(t, storagetest.Insert(t.Context(), engine, schema, record))
+		evidencetest.Must(t, storagetest.Insert(t.Context(), engine, schema, record))
 	}
-	must(t, logs.New(engine, nil).AddExisting(t.Context(), schema, noon))
+	evidencetest.Must(t, logs.New(engine, nil).AddExisting(t.Context(), schema, noon))
 	if leaves := leavesIn(t, engine); len(leaves) != 20 {
 		t.Errorf("%d leaves", len(leaves))
 	}

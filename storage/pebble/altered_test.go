@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"attestry/evidence/evidencetest"
 	"attestry/storage"
 	"attestry/storage/pebble/wal"
 )
@@ -90,11 +91,11 @@ func (k *killed) startEach(t *testing.T, files map[string][]byte) {
 func (k *killed) read(t *testing.T) map[string][]byte {
 	t.Helper()
 	entries, err := os.ReadDir(k.folder)
-	must(t, err)
+	evidencetest.Must(t, err)
 	files := map[string][]byte{}
 	for _, entry := range entries {
 		files[entry.Name()], err = os.ReadFile(filepath.Join(k.folder, entry.Name()))
-		must(t, err)
+		evidencetest.Must(t, err)
 	}
 	return files
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/klauspost/compress/s2"
 
+	"attestry/evidence/evidencetest"
 	"attestry/storage"
 )
 
@@ -79,8 +80,8 @@ func TestManyKeysAreFoundLikeFew(t *testing.T) {
 			writes = append(writes, storage.Write{Kind: storage.WriteInsert, Schema: plainSchema(), Record: forms[i%3](ids[i])})
 		}
 	}
-	must(t, db.Write(t.Context(), writes...))
-	must(t, db.engine.Flush())
+	evidencetest.Must(t, db.Write(t.Context(), writes...))
+	evidencetest.Must(t, db.engine.Flush())
 	found, err := db.GetMany(t.Context(), plainSchema(), ids)
 	if err != nil || len(found) != len(writes) {
 		t.Fatalf("%d documents, %v", len(found), err)

@@ -18,9 +18,9 @@ import (
 
 func TestCheckpointIsACopyOfTheRunningDatabase(t *testing.T) {
 	db, _ := openFaulty(t)
-	must(t, storagetest.Insert(t.Context(), db, plainSchema(), large("flushed")))
-	must(t, db.engine.Flush())
-	must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("in the log")))
+	evidencetest.Must(t, storagetest.Insert(t.Context(), db, plainSchema(), large("flushed")))
+	evidencetest.Must(t, db.engine.Flush())
+	evidencetest.Must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("in the log")))
 	stop, written := make(chan struct{}), make(chan error)
 	go func() {
 		for i := 0; ; i++ {
@@ -37,10 +37,10 @@ func TestCheckpointIsACopyOfTheRunningDatabase(t *testing.T) {
 		}
 	}()
 	folder := filepath.Join(t.TempDir(), "backups", "first")
-	must(t, db.Checkpoint(t.Context(), folder))
+	evidencetest.Must(t, db.Checkpoint(t.Context(), folder))
 	close(stop)
-	must(t, <-written)
-	must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("later")))
+	evidencetest.Must(t, <-written)
+	evidencetest.Must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("later")))
 	evidencetest.Is(t, db.Checkpoint(t.Context(), folder), fs.ErrExist)
 
 	copied := openOn(t, folder, nil)
@@ -52,13 +52,13 @@ func TestCheckpointIsACopyOfTheRunningDatabase(t *testing.T) {
 	if _, err := copied.Get(t.Context(), plainSchema(), "later"); err == nil {
 		t.Error("what was written later is in the copy")
 	}
-	must(t, storagetest.Insert(t.Context(), copied, plainSchema(), plain("only in the copy")))
+	evidencetest.Must(t, storagetest.Insert(t.Context(), copied, plainSchema(), plain("only in the copy")))
 }
 
 // TestCheckpointFolderIsPrivateFromTheBeginning checks the mode of the folder whenever a file is created.
 func TestCheckpointFolderIsPrivateFromTheBeginning(t *testing.T) {
 	db, disk := openFaulty(t)
-	must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("a")))
+	evidencetest.Must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("a")))
 	folder := filepath.Join(t.TempDir(), "copy")
 	var mu sync.Mutex
 	var modes []fs.FileMode
@@ -71,7 +71,7 @@ func TestCheckpointFolderIsPrivateFromTheBeginning(t *testing.T) {
 		defer mu.Unlock()
 		modes = append(modes, info.Mode().Perm())
 	})
-	must(t, db.Checkpoint(t.Context(), folder))
+	evidencetest.Must(t, db.Checkpoint(t.Context(), folder))
 	disk.hold(nil)
 	mu.Lock()
 	defer mu.Unlock()
@@ -98,7 +98,7 @@ func TestFailedCheckpointDoesNotAffectTheDatabase(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			db, disk := openFaulty(t)
-			must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("a")))
+			evidencetest.Must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("a")))
 			folder := filepath.Join(t.TempDir(), "copy")
 			disk.fail(func(operation, file string) error {
 				if operation == refused.operation && strings.HasPrefix(file, folder) && strings.HasSuffix(file, refused.suffix) {
@@ -110,9 +110,9 @@ func TestFailedCheckpointDoesNotAffectTheDatabase(t *testing.T) {
 			if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("a part of it was left: %v", err)
 			}
-			must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("b")))
+			evidencetest.Must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("b")))
 			disk.fail(nil)
-			must(t, db.Checkpoint(t.Context(), folder))
+			evidencetest.Must(t, db.Checkpoint(t.Context(), folder))
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"testing"
 
+	"attestry/evidence/evidencetest"
 	"attestry/goroutine"
 	"attestry/storage"
 	"attestry/storage/storagetest"
@@ -76,11 +77,11 @@ func TestPanickingCommandDoesNotAffectItsGroup(t *testing.T) {
 
 func TestEngineRefusesWritesAfterAPanic(t *testing.T) {
 	db, err := Open(t.Context(), Options{Folder: t.TempDir()}, []*storage.Schema{plainSchema()})
-	must(t, err)
+	evidencetest.Must(t, err)
 	insert := func(id string) error { return storagetest.Insert(t.Context(), db, plainSchema(), plain(id)) }
-	must(t, insert("before"))
+	evidencetest.Must(t, insert("before"))
 	db.views.close()
-	must(t, db.engine.Close()) // Pebble panics when it is used after that
+	evidencetest.Must(t, db.engine.Close()) // Pebble panics when it is used after that
 	for _, id := range []string{"a", "b"} {
 		if err := insert(id); !errors.Is(err, goroutine.ErrPanicked) {
 			t.Errorf("%s: got %v, want the panic", id, err)
@@ -94,7 +95,7 @@ func TestWritesAreSyncedBeforeTheyAreAnswered(t *testing.T) {
 	db, disk := openFaulty(t)
 	for i := range 10 {
 		before := disk.count(opSync)
-		must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain(fmt.Sprint(i))))
+		evidencetest.Must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain(fmt.Sprint(i))))
 		if disk.count(opSync) == before {
 			t.Fatal("a write was answered without a sync")
 		}
@@ -119,7 +120,7 @@ func TestReadsSeeOnlySyncedWrites(t *testing.T) {
 	}
 	disk.hold(nil)
 	close(proceed)
-	must(t, <-written)
+	evidencetest.Must(t, <-written)
 	mustHave(t, db, "a")
 }
 
@@ -132,7 +133,7 @@ func TestCloseDuringWritesAnswersAll(t *testing.T) {
 
 func TestCloseWaitsForReads(t *testing.T) {
 	db, _ := openFaulty(t)
-	must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("a")))
+	evidencetest.Must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("a")))
 	reading, proceed := make(chan struct{}), make(chan struct{})
 	read, closed := make(chan error, 1), make(chan error, 1)
 	go func() {
@@ -153,13 +154,13 @@ func TestCloseWaitsForReads(t *testing.T) {
 	default:
 	}
 	close(proceed)
-	must(t, <-read)
-	must(t, <-closed)
+	evidencetest.Must(t, <-read)
+	evidencetest.Must(t, <-closed)
 }
 
 func TestErrorOfAChargeIsTheErrorOfTheRead(t *testing.T) {
 	db, _ := openFaulty(t)
-	must(t, storagetest.Insert(t.Context(), db, plainSchema(), large("a")))
+	evidencetest.Must(t, storagetest.Insert(t.Context(), db, plainSchema(), large("a")))
 	refusal := errors.New("too much")
 	ctx := storage.WithCharge(t.Context(), func(int) error { return refusal })
 	if _, err := db.Get(ctx, plainSchema(), "a"); err != refusal {
@@ -174,13 +175,13 @@ func TestLargestBodiesAreWritten(t *testing.T) {
 	for i := range 3 {
 		record := plain(fmt.Sprint("great-", i))
 		record.Body = body
-		must(t, storagetest.Insert(t.Context(), db, plainSchema(), record))
-		must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain(fmt.Sprint("small-", i))))
+		evidencetest.Must(t, storagetest.Insert(t.Context(), db, plainSchema(), record))
+		evidencetest.Must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain(fmt.Sprint("small-", i))))
 		got, err := db.Get(t.Context(), plainSchema(), record.ID)
 		if err != nil || !bytes.Equal(got.Body, body) {
 			t.Errorf("%d bytes come back: %v", len(got.Body), err)
 		}
 	}
-	must(t, db.Close())
+	evidencetest.Must(t, db.Close())
 	mustHave(t, openOn(t, db.folder, nil), "great-0", "small-0", "great-1", "small-1", "great-2", "small-2")
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/storage"
 	"attestry/storage/storagetest"
 )
@@ -19,22 +20,22 @@ func TestDamagedTableIsNeverReadAsSomethingElse(t *testing.T) {
 	db := openOn(t, folder, nil)
 	ids := []string{"a", "b", "c", "large"}
 	for _, id := range ids[:3] {
-		must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain(id)))
+		evidencetest.Must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain(id)))
 	}
-	must(t, storagetest.Insert(t.Context(), db, plainSchema(), large("large")))
-	must(t, db.engine.Flush())
-	must(t, db.Close())
+	evidencetest.Must(t, storagetest.Insert(t.Context(), db, plainSchema(), large("large")))
+	evidencetest.Must(t, db.engine.Flush())
+	evidencetest.Must(t, db.Close())
 	damaged := 0
 	for _, table := range tablesIn(t, folder) {
 		content, err := os.ReadFile(table)
-		must(t, err)
+		evidencetest.Must(t, err)
 		for at := 0; at < len(content); at += max(len(content)/40, 1) {
 			changed := bytes.Clone(content)
 			changed[at] ^= 0x40
-			must(t, os.WriteFile(table, changed, 0o600))
+			evidencetest.Must(t, os.WriteFile(table, changed, 0o600))
 			damaged += readDamaged(t, folder, ids)
 		}
-		must(t, os.WriteFile(table, content, 0o600))
+		evidencetest.Must(t, os.WriteFile(table, content, 0o600))
 	}
 	if damaged == 0 {
 		t.Error("no damage was noticed")
@@ -84,13 +85,13 @@ func readDamaged(t *testing.T, folder string, ids []string) (damaged int) {
 
 func TestWritesDoNotReplaceDamagedDocuments(t *testing.T) {
 	db, _ := openFaulty(t)
-	must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("a")))
+	evidencetest.Must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("a")))
 	c := db.collections["things"]
 	record := plain("a")
 	fields := appendHead(nil, plainSchema(), &record)
 	fields[headBytes] = 200 // the length of a name
 	for form, value := range map[string][]byte{"too short": []byte("short"), "fields": append(fields, record.Body...)} {
-		must(t, db.engine.Set(c.records.key("a"), value, nil))
+		evidencetest.Must(t, db.engine.Set(c.records.key("a"), value, nil))
 		db.views.publish()
 		for name, err := range map[string]error{
 			"replace": storagetest.Replace(t.Context(), db, plainSchema(), plain("a"), 1),
@@ -105,5 +106,5 @@ func TestWritesDoNotReplaceDamagedDocuments(t *testing.T) {
 	if _, err := db.Get(t.Context(), plainSchema(), "other"); !errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("a part of a command was written: %v", err)
 	}
-	must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("b")))
+	evidencetest.Must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("b")))
 }

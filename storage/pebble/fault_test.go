@@ -7,6 +7,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"attestry/evidence/evidencetest"
 	"attestry/storage"
 )
 
@@ -163,7 +164,7 @@ func openOn(t *testing.T, folder string, disk vfs.FS, schemas ...*storage.Schema
 		schemas = []*storage.Schema{plainSchema()}
 	}
 	db, err := Open(t.Context(), Options{Folder: folder, FileSystem: disk}, schemas)
-	must(t, err)
+	evidencetest.Must(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }
@@ -173,13 +174,6 @@ func openFaulty(t *testing.T) (*DB, *faultyDisk) {
 	t.Helper()
 	disk := newFaultyDisk()
 	return openOn(t, t.TempDir(), disk), disk
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // mustHave checks that documents, and no others, are stored and in the index.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"attestry/evidence/evidencetest"
 	"attestry/storage"
 	"attestry/storage/pebble/ordered"
 	"attestry/storage/storagetest"
@@ -30,14 +31,14 @@ func insertMany(t *testing.T, db *DB, schema *storage.Schema, n int) {
 				Fields: map[string]any{"org": "o", "size": int64(n - i - j)},
 			}
 		}
-		must(t, storagetest.Put(t.Context(), db, schema, records...))
+		evidencetest.Must(t, storagetest.Put(t.Context(), db, schema, records...))
 	}
 }
 
 func count(t *testing.T, db *DB, schema *storage.Schema, index string) int64 {
 	t.Helper()
 	n, err := db.Count(t.Context(), schema, storage.Query{Index: index})
-	must(t, err)
+	evidencetest.Must(t, err)
 	return n
 }
 
@@ -45,12 +46,12 @@ func count(t *testing.T, db *DB, schema *storage.Schema, index string) int64 {
 func entriesIn(t *testing.T, db *DB, s space) int {
 	t.Helper()
 	iterator, err := db.engine.NewIter(&pebble.IterOptions{LowerBound: s[:], UpperBound: ordered.After(s[:])})
-	must(t, err)
+	evidencetest.Must(t, err)
 	n := 0
 	for ok := iterator.First(); ok; ok = iterator.Next() {
 		n++
 	}
-	must(t, iterator.Close())
+	evidencetest.Must(t, iterator.Close())
 	return n
 }
 
@@ -61,7 +62,7 @@ func TestOpenBuildsNewIndexesAndDeletesOldOnes(t *testing.T) {
 	db := openOn(t, folder, nil, before)
 	insertMany(t, db, before, n)
 	old := db.collections["things"].indexes[0].space
-	must(t, db.Close())
+	evidencetest.Must(t, db.Close())
 
 	later := manySchema([]string{"size"}, []string{"org", "size"})
 	db = openOn(t, folder, nil, later)
@@ -77,7 +78,7 @@ func TestOpenBuildsNewIndexesAndDeletesOldOnes(t *testing.T) {
 	if err != nil || len(page.Records) != 1 || page.Records[0].ID != fmt.Sprintf("%05d", n-1) {
 		t.Errorf("the first by size is %v: %v", page.Records, err)
 	}
-	must(t, db.Close())
+	evidencetest.Must(t, db.Close())
 
 	db = openOn(t, folder, nil, before)
 	if got := count(t, db, before, "index0"); got != n {
@@ -100,10 +101,10 @@ func TestInterruptedIndexIsBuiltFromTheBeginning(t *testing.T) {
 	(&catalog{entries: map[string]entry{}}).put(e, indexName(schema, &one), entry{space: one.space, state: building})
 	e.clear(one.space)
 	e.set(one.appendKey(nil, nil, []byte("gone")), nil)
-	must(t, e.err)
-	must(t, db.engine.Apply(batch, pebble.Sync))
-	must(t, batch.Close())
-	must(t, db.Close())
+	evidencetest.Must(t, e.err)
+	evidencetest.Must(t, db.engine.Apply(batch, pebble.Sync))
+	evidencetest.Must(t, batch.Close())
+	evidencetest.Must(t, db.Close())
 
 	db = openOn(t, folder, nil, schema)
 	if got := entriesIn(t, db, one.space); got != 500 {
@@ -116,8 +117,8 @@ func TestCollectionThatIsNotDeclaredKeepsItsIndexes(t *testing.T) {
 	schema := manySchema([]string{"org"})
 	db := openOn(t, folder, nil, schema)
 	insertMany(t, db, schema, 500)
-	must(t, db.Close())
-	must(t, openOn(t, folder, nil, &storage.Schema{Name: "others"}).Close())
+	evidencetest.Must(t, db.Close())
+	evidencetest.Must(t, openOn(t, folder, nil, &storage.Schema{Name: "others"}).Close())
 	if got := count(t, openOn(t, folder, nil, schema), schema, "index0"); got != 500 {
 		t.Errorf("the index has %d entries", got)
 	}
@@ -138,15 +139,15 @@ func TestWritesLeaveNoStaleKeys(t *testing.T) {
 			}
 		}
 	}
-	must(t, storagetest.Insert(t.Context(), db, plainSchema(), large("a")))
+	evidencetest.Must(t, storagetest.Insert(t.Context(), db, plainSchema(), large("a")))
 	check("a large document", 1, 1, 1)
 	moved := plain("a")
 	moved.Fields = map[string]any{"org": "p"}
-	must(t, storagetest.Replace(t.Context(), db, plainSchema(), moved, 1))
+	evidencetest.Must(t, storagetest.Replace(t.Context(), db, plainSchema(), moved, 1))
 	check("a small one in its place", 1, 0, 1)
-	must(t, storagetest.Put(t.Context(), db, plainSchema(), large("a")))
+	evidencetest.Must(t, storagetest.Put(t.Context(), db, plainSchema(), large("a")))
 	check("a large one again", 1, 1, 1)
-	must(t, storagetest.Delete(t.Context(), db, plainSchema(), "a", "a"))
+	evidencetest.Must(t, storagetest.Delete(t.Context(), db, plainSchema(), "a", "a"))
 	check("its deletion", 0, 0, 0)
 }
 
@@ -170,20 +171,20 @@ func TestIndexHasOnlyDocumentsWithItsRequiredField(t *testing.T) {
 		{"with another value", with(map[string]any{"org": "o", "size": int64(2)}), 1},
 		{"without it again", with(map[string]any{"org": "o"}), 0},
 	} {
-		must(t, storagetest.Put(t.Context(), db, schema, step.record))
+		evidencetest.Must(t, storagetest.Put(t.Context(), db, schema, step.record))
 		if got := entriesIn(t, db, db.collections["things"].indexes[0].space); got != step.want {
 			t.Errorf("%s: %d entries, want %d", step.name, got, step.want)
 		}
 	}
 	insertMany(t, db, schema, 500)
-	must(t, db.Close())
+	evidencetest.Must(t, db.Close())
 
 	whole := manySchema([]string{"org", "size"})
 	db = openOn(t, folder, nil, whole)
 	if got := entriesIn(t, db, db.collections["things"].indexes[0].space); got != 501 {
 		t.Errorf("the index over all documents has %d entries", got)
 	}
-	must(t, db.Close())
+	evidencetest.Must(t, db.Close())
 	db = openOn(t, folder, nil, schema)
 	if got := entriesIn(t, db, db.collections["things"].indexes[0].space); got != 500 {
 		t.Errorf("the index over those with the field has %d entries", got)
@@ -202,13 +203,13 @@ func TestIndexHasOnlyDocumentsWithItsOnlyValue(t *testing.T) {
 	}{{narrow, 1}, {whole, 3}, {narrow, 1}} {
 		db := openOn(t, folder, nil, step.schema)
 		for i, size := range []any{int64(1), int64(2), int64(3), nil} {
-			must(t, storagetest.Put(t.Context(), db, step.schema, storage.Record{
+			evidencetest.Must(t, storagetest.Put(t.Context(), db, step.schema, storage.Record{
 				ID: fmt.Sprint(i), Revision: 1, Fields: map[string]any{"org": "o", "size": size}, Body: []byte("{}"),
 			}))
 		}
 		if got := entriesIn(t, db, db.collections["things"].indexes[0].space); got != step.want {
 			t.Errorf("%d entries, want %d", got, step.want)
 		}
-		must(t, db.Close())
+		evidencetest.Must(t, db.Close())
 	}
 }

@@ -38,11 +38,11 @@ func withLogs(t *testing.T) func(db *DB, tables *stoppedTables) {
 		tables.stop()
 		for i := range 3 {
 			for j := range 5 {
-				must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain(fmt.Sprint(i, "-", j))))
+				evidencetest.Must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain(fmt.Sprint(i, "-", j))))
 			}
 			if i < 2 {
 				_, err := db.engine.AsyncFlush()
-				must(t, err)
+				evidencetest.Must(t, err)
 			}
 		}
 	}
@@ -53,16 +53,16 @@ func copyOpen(t *testing.T, folder, copied string) {
 	t.Helper()
 	err := os.CopyFS(copied, os.DirFS(folder))
 	for errors.Is(err, fs.ErrNotExist) {
-		must(t, os.RemoveAll(copied))
+		evidencetest.Must(t, os.RemoveAll(copied))
 		err = os.CopyFS(copied, os.DirFS(folder))
 	}
-	must(t, err)
+	evidencetest.Must(t, err)
 }
 
 func logsIn(t *testing.T, folder string) (logs []string) {
 	t.Helper()
 	entries, err := os.ReadDir(folder)
-	must(t, err)
+	evidencetest.Must(t, err)
 	for _, entry := range entries {
 		if wal.Is(entry.Name()) {
 			logs = append(logs, filepath.Join(folder, entry.Name()))
@@ -91,7 +91,7 @@ func TestMissingLogBetweenOthersIsRefused(t *testing.T) {
 			t.Run(fmt.Sprint(name, i), func(t *testing.T) {
 				folder := crashedWith(t, withLogs(t))
 				logs := logsIn(t, folder)
-				must(t, harm(logs[len(logs)-3+i]))
+				evidencetest.Must(t, harm(logs[len(logs)-3+i]))
 				mustRefuse(t, folder, "acknowledged writes are missing", filepath.Base(logs[len(logs)-2+i]), "--accept-loss")
 			})
 		}
@@ -102,17 +102,17 @@ func TestManifestWithoutATableIsRefused(t *testing.T) {
 	var before int64
 	folder := crashedWith(t, func(db *DB, tables *stoppedTables) {
 		used, err := manifest.Find(db.folder)
-		must(t, err)
+		evidencetest.Must(t, err)
 		before = used.Size
-		must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("a")))
-		must(t, db.engine.Flush())
+		evidencetest.Must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("a")))
+		evidencetest.Must(t, db.engine.Flush())
 		// Pebble recycles the file of the log that contains a for the next log.
 		tables.stop()
-		must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("b")))
+		evidencetest.Must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("b")))
 		_, err = db.engine.AsyncFlush()
-		must(t, err)
+		evidencetest.Must(t, err)
 	})
-	must(t, os.Truncate(filepath.Join(folder, "MANIFEST-000001"), before))
+	evidencetest.Must(t, os.Truncate(filepath.Join(folder, "MANIFEST-000001"), before))
 	mustRefuse(t, folder, "acknowledged writes are missing", "the end of the manifest")
 }
 
@@ -121,27 +121,27 @@ func TestManifestIsNamedIfItsDamagedPartNamesTheTables(t *testing.T) {
 	var replaced []string
 	folder := crashedWith(t, func(db *DB, _ *stoppedTables) {
 		insert := func(id string) {
-			must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain(id)))
-			must(t, db.engine.Flush())
+			evidencetest.Must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain(id)))
+			evidencetest.Must(t, db.engine.Flush())
 		}
 		insert("a")
 		var err error
 		flushed, err = manifest.Find(db.folder)
-		must(t, err)
+		evidencetest.Must(t, err)
 		replaced, err = filepath.Glob(filepath.Join(db.folder, "*.sst"))
-		must(t, err)
+		evidencetest.Must(t, err)
 		insert("b")
-		must(t, db.engine.Compact(t.Context(), []byte{0}, []byte{255}, false))
+		evidencetest.Must(t, db.engine.Compact(t.Context(), []byte{0}, []byte{255}, false))
 	})
 	for _, table := range replaced {
-		must(t, os.RemoveAll(filepath.Join(folder, filepath.Base(table)))) // as Pebble does at some time
+		evidencetest.Must(t, os.RemoveAll(filepath.Join(folder, filepath.Base(table)))) // as Pebble does at some time
 	}
-	must(t, (&acknowledged{Manifest: flushed.Name, ManifestBytes: flushed.Size}).write(folder))
+	evidencetest.Must(t, (&acknowledged{Manifest: flushed.Name, ManifestBytes: flushed.Size}).write(folder))
 	path := filepath.Join(folder, flushed.Name)
 	content, err := os.ReadFile(path)
-	must(t, err)
+	evidencetest.Must(t, err)
 	content[flushed.Size]++
-	must(t, os.WriteFile(path, content, 0o600))
+	evidencetest.Must(t, os.WriteFile(path, content, 0o600))
 	mustRefuse(t, folder, flushed.Name, fmt.Sprintf("at byte %d of %d", flushed.Size, len(content)), "restore it from a backup")
 }
 
@@ -149,29 +149,29 @@ func TestDamagedOptionsAreRefusedWithTheirName(t *testing.T) {
 	folder := crashedWith(t, withLogs(t))
 	options := filepath.Join(folder, "OPTIONS-000003")
 	content, err := os.ReadFile(options)
-	must(t, err)
-	must(t, os.WriteFile(options, bytes.Replace(content, []byte("comparer="), []byte("comparer=x"), 1), 0o600))
+	evidencetest.Must(t, err)
+	evidencetest.Must(t, os.WriteFile(options, bytes.Replace(content, []byte("comparer="), []byte("comparer=x"), 1), 0o600))
 	mustRefuse(t, folder, "OPTIONS-000003", "restore it from a backup")
 }
 
 func TestAcceptedLossIsRecordedAtOnce(t *testing.T) {
 	folder := crashedWith(t, withLogs(t))
-	must(t, (&acknowledged{Groups: 15}).write(folder))
+	evidencetest.Must(t, (&acknowledged{Groups: 15}).write(folder))
 	logs := logsIn(t, folder)
-	must(t, os.Remove(logs[len(logs)-1]))
+	evidencetest.Must(t, os.Remove(logs[len(logs)-1]))
 	mustRefuse(t, folder, "10 of 15 groups")
 
 	// The file of acknowledged groups cannot be written.
 	blocked := filepath.Join(folder, acknowledgedName+".new")
-	must(t, os.MkdirAll(filepath.Join(blocked, "x"), 0o700))
+	evidencetest.Must(t, os.MkdirAll(filepath.Join(blocked, "x"), 0o700))
 	accepting := Options{Folder: folder, AcceptLoss: true}
 	if _, err := Open(t.Context(), accepting, []*storage.Schema{plainSchema()}); err == nil || !strings.Contains(err.Error(), "is a directory") {
 		t.Fatalf("without its file: %v", err)
 	}
-	must(t, os.RemoveAll(blocked))
+	evidencetest.Must(t, os.RemoveAll(blocked))
 
 	db, err := Open(t.Context(), accepting, []*storage.Schema{plainSchema()})
-	must(t, err)
+	evidencetest.Must(t, err)
 	defer db.Close()
 	killed := filepath.Join(t.TempDir(), "killed")
 	copyOpen(t, folder, killed)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"attestry/evidence/evidencetest"
 	"attestry/storage"
 	"attestry/storage/storagetest"
 )
@@ -74,13 +75,13 @@ func TestWriterThatIsKilled(t *testing.T) {
 	w := &loadedWriter{t: t, tables: &stoppedTables{FS: vfs.Default}}
 	var err error
 	w.db, err = Open(t.Context(), Options{Folder: folder, FileSystem: w.tables}, []*storage.Schema{plainSchema()})
-	must(t, err)
+	evidencetest.Must(t, err)
 	for i := range killedWriters {
 		go w.write(i)
 	}
 	for i := 0; i < 6 || w.db.engine.Metrics().Compact.Count == 0; i++ {
 		w.wait(killedTable)
-		must(t, w.db.engine.Flush())
+		evidencetest.Must(t, w.db.engine.Flush())
 	}
 	if os.Getenv(killedMoment) == withSeveralLogs {
 		w.keepLogs()
@@ -90,7 +91,7 @@ func TestWriterThatIsKilled(t *testing.T) {
 	for {
 		w.wait(killedTable)
 		_, err := w.db.engine.AsyncFlush()
-		must(t, err)
+		evidencetest.Must(t, err)
 	}
 }
 
@@ -121,7 +122,7 @@ func (w *loadedWriter) keepLogs() {
 	for range 2 {
 		w.wait(killedTable)
 		_, err := w.db.engine.AsyncFlush()
-		must(w.t, err)
+		evidencetest.Must(w.t, err)
 	}
 	w.wait(killedTable)
 }
@@ -151,8 +152,8 @@ func kill(t *testing.T, moment string) *killed {
 	writer := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestWriterThatIsKilled$", "-test.v")
 	writer.Env = append(os.Environ(), killedLocation+"="+k.folder, killedMoment+"="+moment)
 	out, err := writer.StdoutPipe()
-	must(t, err)
-	must(t, writer.Start())
+	evidencetest.Must(t, err)
+	evidencetest.Must(t, writer.Start())
 	left := -1
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		var id string
@@ -164,7 +165,7 @@ func kill(t *testing.T, moment string) *killed {
 			k.acknowledged[id] = groups
 			k.last = max(k.last, groups)
 			if left--; left == 0 {
-				must(t, writer.Process.Kill())
+				evidencetest.Must(t, writer.Process.Kill())
 			}
 		}
 	}
@@ -173,7 +174,7 @@ func kill(t *testing.T, moment string) *killed {
 		t.Fatalf("the writer ended by itself, with %d records", len(k.acknowledged))
 	}
 	known, err := readAcknowledged(k.folder)
-	must(t, err)
+	evidencetest.Must(t, err)
 	k.recorded = known.Groups
 	return k
 }

@@ -1,6 +1,7 @@
 package pebble
 
 import (
+	"attestry/evidence/evidencetest"
 	"os"
 	"strings"
 	"testing"
@@ -11,21 +12,21 @@ import (
 func addTable(t *testing.T, db *DB) {
 	t.Helper()
 	for i := range 40 {
-		must(t, db.engine.Set([]byte{9, 9, 9, 9, byte(i)}, bulky("").Body[:8<<10], nil))
+		evidencetest.Must(t, db.engine.Set([]byte{9, 9, 9, 9, byte(i)}, bulky("").Body[:8<<10], nil))
 	}
-	must(t, db.engine.Flush())
+	evidencetest.Must(t, db.engine.Flush())
 }
 
 func TestDamagedTableIsCompactedOnce(t *testing.T) {
 	folder := t.TempDir()
 	db := openOn(t, folder, nil)
 	addTable(t, db)
-	must(t, db.Close())
+	evidencetest.Must(t, db.Close())
 	for _, table := range tablesIn(t, folder) {
 		content, err := os.ReadFile(table)
-		must(t, err)
+		evidencetest.Must(t, err)
 		content[len(content)/2] ^= 0x40
-		must(t, os.WriteFile(table, content, 0o600))
+		evidencetest.Must(t, os.WriteFile(table, content, 0o600))
 	}
 	db = openOn(t, folder, nil)
 	for db.engine.Metrics().Compact.FailedCount == 0 {

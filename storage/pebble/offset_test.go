@@ -6,6 +6,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"attestry/evidence/evidencetest"
 	"attestry/storage"
 	"attestry/storage/storagetest"
 )
@@ -23,15 +24,15 @@ func TestOffsetDoesNotLoadSkippedDocuments(t *testing.T) {
 			records = append(records, storage.Record{ID: id(first + n), Revision: 1, Fields: map[string]any{"org": "o"}, Body: []byte("{}")})
 		}
 		err := storagetest.Add(t.Context(), db, schema, records...)
-		must(t, err)
+		evidencetest.Must(t, err)
 	}
 	c := db.collections[schema.Name]
-	must(t, db.engine.DeleteRange(c.records.key(id(storage.MaxScan+1)), c.records.key(id(offset-1)), pebble.Sync))
+	evidencetest.Must(t, db.engine.DeleteRange(c.records.key(id(storage.MaxScan+1)), c.records.key(id(offset-1)), pebble.Sync))
 	db.views.publish()
 	query := storage.Query{Index: "org", Equal: []any{"o"}, Offset: offset, Limit: 1}
 	for range 5 {
 		page, err := db.Find(t.Context(), schema, query)
-		must(t, err)
+		evidencetest.Must(t, err)
 		if len(page.Records) == 1 {
 			if page.Records[0].ID != id(offset) {
 				t.Errorf("found %s", page.Records[0].ID)

@@ -21,9 +21,9 @@ import (
 func setLayout(t *testing.T, folder string, version byte) {
 	t.Helper()
 	engine, err := pebble.Open(folder, &pebble.Options{Logger: &logger{health: newHealth(folder, nil)}})
-	must(t, err)
-	must(t, engine.Set(space{}.key(layoutName), []byte{0, 0, 0, version}, pebble.Sync))
-	must(t, engine.Close())
+	evidencetest.Must(t, err)
+	evidencetest.Must(t, engine.Set(space{}.key(layoutName), []byte{0, 0, 0, version}, pebble.Sync))
+	evidencetest.Must(t, engine.Close())
 }
 
 func TestOpenErrorsNameTheFolderAndTheRemedy(t *testing.T) {
@@ -32,7 +32,7 @@ func TestOpenErrorsNameTheFolderAndTheRemedy(t *testing.T) {
 		want    []string
 	}{
 		"a file in its place": {
-			func(t *testing.T, folder string) { must(t, os.WriteFile(folder, []byte("text"), 0o600)) },
+			func(t *testing.T, folder string) { evidencetest.Must(t, os.WriteFile(folder, []byte("text"), 0o600)) },
 			[]string{"not a directory", "move the file away"},
 		},
 		"a database of a newer version": {
@@ -46,11 +46,11 @@ func TestOpenErrorsNameTheFolderAndTheRemedy(t *testing.T) {
 		"a database without a table": {
 			func(t *testing.T, folder string) {
 				db := openOn(t, folder, nil)
-				must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("a")))
-				must(t, db.engine.Flush())
-				must(t, db.Close())
+				evidencetest.Must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("a")))
+				evidencetest.Must(t, db.engine.Flush())
+				evidencetest.Must(t, db.Close())
 				for _, table := range tablesIn(t, folder) {
-					must(t, os.Remove(table))
+					evidencetest.Must(t, os.Remove(table))
 				}
 			},
 			[]string{"restore it from a backup"},
@@ -104,14 +104,14 @@ func TestSecondProcessIsRefused(t *testing.T) {
 	if !errors.As(err, &exit) || !strings.Contains(string(output), folder+": another process has opened it") {
 		t.Errorf("the second process ended with %v: %s", err, output)
 	}
-	must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("a")))
+	evidencetest.Must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("a")))
 }
 
 func TestFolderIsAccessibleOnlyToItsOwner(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "new", "attestry")
 	db := openOn(t, folder, nil)
 	copied := filepath.Join(t.TempDir(), "copy")
-	must(t, db.Checkpoint(t.Context(), copied))
+	evidencetest.Must(t, db.Checkpoint(t.Context(), copied))
 	for _, one := range []string{folder, copied} {
 		if info, err := os.Stat(one); err != nil || info.Mode().Perm() != 0o700 {
 			t.Errorf("%s has mode %v: %v", one, info.Mode(), err)
@@ -122,7 +122,7 @@ func TestFolderIsAccessibleOnlyToItsOwner(t *testing.T) {
 func TestOpenFollowsALink(t *testing.T) {
 	folder := t.TempDir()
 	link := filepath.Join(t.TempDir(), "link")
-	must(t, os.Symlink(folder, link))
+	evidencetest.Must(t, os.Symlink(folder, link))
 	openOn(t, link, nil)
 	if _, err := Open(t.Context(), Options{Folder: folder}, nil); err == nil || !strings.Contains(err.Error(), "another process") {
 		t.Errorf("the folder behind the link: %v", err)

@@ -76,7 +76,7 @@ func TestWritesAreRefusedWhileTheLogCannotBeWritten(t *testing.T) {
 	} {
 		t.Run(reason, func(t *testing.T) {
 			db, disk := openFaulty(t)
-			must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("before")))
+			evidencetest.Must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("before")))
 			disk.fail(failing(opWrite, ".log", cause))
 			wantRefused(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("pending")), reason, db.folder)
 			wantRefused(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("refused")), reason, db.folder)
@@ -84,7 +84,7 @@ func TestWritesAreRefusedWhileTheLogCannotBeWritten(t *testing.T) {
 			<-disk.fail(nil)
 			insertOnceAccepted(t, db, "after")
 			mustHave(t, db, "before", "pending", "after")
-			must(t, db.Close())
+			evidencetest.Must(t, db.Close())
 			mustHave(t, openOn(t, db.folder, nil), "before", "pending", "after")
 		})
 	}
@@ -118,7 +118,7 @@ func TestWritesAreRefusedForGoodAfterAFailure(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			db, disk := openFaulty(t)
-			must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("before")))
+			evidencetest.Must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("before")))
 			disk.fail(failing(row.operation, row.file, row.cause))
 			ids, refused := insertUntilRefused(t, db)
 			wantRefused(t, refused, row.reason, db.folder)
@@ -133,7 +133,7 @@ func TestWritesAreRefusedForGoodAfterAFailure(t *testing.T) {
 					t.Errorf("%s was acknowledged: %v", id, err)
 				}
 			}
-			must(t, storagetest.Insert(t.Context(), again, plainSchema(), plain("after the restart")))
+			evidencetest.Must(t, storagetest.Insert(t.Context(), again, plainSchema(), plain("after the restart")))
 		})
 	}
 }
@@ -141,16 +141,16 @@ func TestWritesAreRefusedForGoodAfterAFailure(t *testing.T) {
 func TestFullDiskRefusesWritesUntilThereIsRoom(t *testing.T) {
 	disk := storagetest.NewDisk(t, 128<<20)
 	db := openOn(t, filepath.Join(disk.Path, "attestry"), nil)
-	must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("before")))
+	evidencetest.Must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("before")))
 	disk.Fill()
 	for _, id := range []string{"refused", "refused too"} {
 		wantRefused(t, storagetest.Insert(t.Context(), db, plainSchema(), plain(id)), storage.DiskFull, db.folder)
 	}
 	mustHave(t, db, "before")
 	disk.Empty()
-	must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("after")))
+	evidencetest.Must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("after")))
 	mustHave(t, db, "before", "after")
-	must(t, db.Close())
+	evidencetest.Must(t, db.Close())
 	mustHave(t, openOn(t, db.folder, nil), "before", "after")
 }
 
@@ -172,12 +172,12 @@ func TestCloseEndsWritesThatWaitForTheDisk(t *testing.T) {
 	wantRefused(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("pending")), storage.DiskFull, db.folder)
 	_ = db.Close()
 	disk.fail(nil)
-	must(t, storagetest.Insert(t.Context(), openOn(t, db.folder, nil), plainSchema(), plain("after")))
+	evidencetest.Must(t, storagetest.Insert(t.Context(), openOn(t, db.folder, nil), plainSchema(), plain("after")))
 }
 
 func TestClosedDatabaseIsAnOutage(t *testing.T) {
 	db, _ := openFaulty(t)
-	must(t, db.Close())
+	evidencetest.Must(t, db.Close())
 	if _, err := db.Get(t.Context(), plainSchema(), "a"); !errors.Is(err, storage.ErrOutage) {
 		t.Errorf("read: %v", err)
 	}

@@ -29,12 +29,12 @@ func TestOpenWithoutPermissionSaysSo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			parent := t.TempDir()
-			must(t, os.Chmod(filepath.Dir(parent), 0o755))
+			evidencetest.Must(t, os.Chmod(filepath.Dir(parent), 0o755))
 			folder := filepath.Join(parent, "attestry")
-			must(t, openOn(t, folder, nil).Close())
-			must(t, os.Chmod(parent, 0o755))
-			must(t, os.Chmod(folder, mode))
-			defer func() { must(t, os.Chmod(folder, 0o700)) }()
+			evidencetest.Must(t, openOn(t, folder, nil).Close())
+			evidencetest.Must(t, os.Chmod(parent, 0o755))
+			evidencetest.Must(t, os.Chmod(folder, mode))
+			defer func() { evidencetest.Must(t, os.Chmod(folder, 0o700)) }()
 			err := openAsNobody(t, folder)
 			if err == nil {
 				t.Fatal("it was opened")

@@ -12,18 +12,12 @@ import (
 	"attestry/app"
 	"attestry/app/apptest"
 	"attestry/evidence"
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/storage/storagetest"
 	"attestry/tasks/logical"
 )
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // newUpdater returns the updater of a process with an engine, and what it logs.
 func newUpdater(t *testing.T, docs storage.Documents) (*logical.Updater, *bytes.Buffer) {
@@ -43,11 +37,11 @@ func newEnvironments(t *testing.T) (*app.Store, *storagetest.CountingDocuments, 
 	} {
 		e.Org, e.Name = "org", e.ID
 		_, err := store.Environments.Put(t.Context(), e, evidence.EnvironmentChange{})
-		must(t, err)
+		evidencetest.Must(t, err)
 	}
 	makeSnapshot(t, store, 1, true)
 	updater, _ := newUpdater(t, docs)
-	must(t, updater.Update(t.Context(), "all"))
+	evidencetest.Must(t, updater.Update(t.Context(), "all"))
 	return store, docs, updater
 }
 
@@ -55,11 +49,11 @@ func newEnvironments(t *testing.T) (*app.Store, *storagetest.CountingDocuments, 
 func makeSnapshot(t *testing.T, store *app.Store, number int64, headed bool) *snapshot.Snapshot {
 	t.Helper()
 	made := &snapshot.Snapshot{Org: "org", Environment: "first", Number: number, Timestamp: float64(number), EventsBefore: 2 * (number - 1), Events: 2}
-	must(t, store.Snapshots.Insert(t.Context(), *made))
-	must(t, store.Events.Record(t.Context(), []snapshot.Event{{Environment: "first", Ordinal: 2*number - 1}, {Environment: "first", Ordinal: 2 * number}}))
+	evidencetest.Must(t, store.Snapshots.Insert(t.Context(), *made))
+	evidencetest.Must(t, store.Events.Record(t.Context(), []snapshot.Event{{Environment: "first", Ordinal: 2*number - 1}, {Environment: "first", Ordinal: 2 * number}}))
 	if headed {
 		_, err := store.Heads.Update(t.Context(), "first", func(head *snapshot.Head) error { head.Advance(made); return nil })
-		must(t, err)
+		evidencetest.Must(t, err)
 	}
 	return made
 }
@@ -73,19 +67,19 @@ func describe(t *testing.T, store *app.Store) string {
 		if errors.Is(err, storage.ErrNotFound) {
 			break
 		}
-		must(t, err)
+		evidencetest.Must(t, err)
 		for _, member := range made.Members {
 			text += fmt.Sprintf("%s/%d ", member.Environment, member.Number)
 		}
 		text += "; "
 	}
 	events, err := store.Events.Between(t.Context(), "all", 1, 100, false)
-	must(t, err)
+	evidencetest.Must(t, err)
 	for _, event := range events {
 		text += fmt.Sprintf("%d of %d, ", event.Ordinal, event.Snapshot)
 	}
 	heads, err := store.Heads.GetMany(t.Context(), []string{"all"})
-	must(t, err)
+	evidencetest.Must(t, err)
 	return text + fmt.Sprintf("head %d", heads["all"].Last)
 }
 
@@ -118,10 +112,10 @@ func TestUpdateThatFailsIsCompletedByTheNext(t *testing.T) {
 					store, docs, sound := newEnvironments(t)
 					made := makeSnapshot(t, store, 2, c.headed)
 					if name == "a member has left" {
-						must(t, store.Environments.Archive(ctx, "org", "second", 1))
+						evidencetest.Must(t, store.Environments.Archive(ctx, "org", "second", 1))
 					}
 					all, readErr := store.Environments.Membership(ctx, "all")
-					must(t, readErr)
+					evidencetest.Must(t, readErr)
 
 					faulty := storagetest.NewFaultInjector(docs, storagetest.Fault{At: at, Err: err})
 					updater, logged := newUpdater(t, faulty)
@@ -131,7 +125,7 @@ func TestUpdateThatFailsIsCompletedByTheNext(t *testing.T) {
 						t.Errorf("it returns %v and logs %q", got, logged)
 					}
 					if reached {
-						must(t, c.update(ctx, sound, made, &all))
+						evidencetest.Must(t, c.update(ctx, sound, made, &all))
 					}
 					if shown := describe(t, store); shown != c.want {
 						t.Errorf("it shows %s, want %s", shown, c.want)
@@ -145,9 +139,9 @@ func TestUpdateThatFailsIsCompletedByTheNext(t *testing.T) {
 func TestReaderOfAnUpToDateEnvironmentTakesTwoCommands(t *testing.T) {
 	store, docs, updater := newEnvironments(t)
 	all, err := store.Environments.Membership(t.Context(), "all")
-	must(t, err)
+	evidencetest.Must(t, err)
 	docs.Reset()
-	must(t, updater.CatchUp(t.Context(), &all))
+	evidencetest.Must(t, updater.CatchUp(t.Context(), &all))
 	if costs := docs.Snapshot(); costs.Commands() != 2 {
 		t.Errorf("%+v", costs)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
+	"attestry/evidence/evidencetest"
 	"attestry/evidence/translog"
 	"attestry/storage"
 	"attestry/storage/logs"
@@ -46,7 +47,7 @@ func (f *fixture) addToTrails(org string, count int) {
 				ID: fmt.Sprint(number), Revision: 1, Fields: map[string]any{"org": org, "trail": fmt.Sprint(number / 10)}, Body: fmt.Appendf(nil, `{"number":%d}`, number),
 			}})
 		}
-		must(f.t, logs.NewDocuments(f.docs, f.clock.Now).Write(f.t.Context(), writes...))
+		evidencetest.Must(f.t, logs.NewDocuments(f.docs, f.clock.Now).Write(f.t.Context(), writes...))
 		count -= len(writes)
 	}
 }
@@ -56,17 +57,17 @@ func (f *fixture) verify(org string) {
 	f.t.Helper()
 	reader := logs.New(f.docs, f.objs)
 	log, err := reader.Get(f.t.Context(), org)
-	must(f.t, err)
+	evidencetest.Must(f.t, err)
 	var tree translog.Tree
 	for from := int64(0); from < log.Signed; from += translog.Width {
 		texts, err := reader.Entries(f.t.Context(), &log, from, min(from+translog.Width, log.Signed))
-		must(f.t, err)
+		evidencetest.Must(f.t, err)
 		for _, text := range texts {
 			tree.Append(text)
 		}
 	}
 	checkpoint, err := translog.ParseCheckpoint(log.Checkpoint)
-	must(f.t, err)
+	evidencetest.Must(f.t, err)
 	if root := tree.Root(); tree.Size != int64(f.facts.Load()) || root != tlog.Hash(checkpoint.Root) {
 		f.t.Fatalf("%d entries with root %v, and a checkpoint %v of %d facts", tree.Size, root, checkpoint, f.facts.Load())
 	}
@@ -75,7 +76,7 @@ func (f *fixture) verify(org string) {
 // sizeOf returns the size in bytes of all objects in the folder of a fixture.
 func sizeOf(t testing.TB, folder string) (size int64) {
 	t.Helper()
-	must(t, filepath.WalkDir(filepath.Join(folder, "objects"), func(_ string, entry os.DirEntry, err error) error {
+	evidencetest.Must(t, filepath.WalkDir(filepath.Join(folder, "objects"), func(_ string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}

@@ -59,11 +59,11 @@ func (f *fixture) backup() storage.Documents {
 	copied := pebbletest.Open(f.t, filepath.Join(f.t.TempDir(), "documents"), schemas)
 	for _, schema := range schemas {
 		page, err := f.docs.List(f.t.Context(), schema, "", storage.MaxMany, 64<<20)
-		must(f.t, err)
+		evidencetest.Must(f.t, err)
 		for len(page) > 0 {
-			must(f.t, storagetest.Put(f.t.Context(), copied, schema, page...))
+			evidencetest.Must(f.t, storagetest.Put(f.t.Context(), copied, schema, page...))
 			page, err = f.docs.List(f.t.Context(), schema, page[len(page)-1].ID, storage.MaxMany, 64<<20)
-			must(f.t, err)
+			evidencetest.Must(f.t, err)
 		}
 	}
 	return copied
@@ -73,7 +73,7 @@ func (f *fixture) backup() storage.Documents {
 func (f *fixture) keptKeys() (keys []string) {
 	f.t.Helper()
 	page, err := f.objs.List(f.t.Context(), "log-checkpoints.", storage.MaxMany)
-	must(f.t, err)
+	evidencetest.Must(f.t, err)
 	for _, object := range page {
 		if strings.HasPrefix(object.Key, "log-checkpoints.") {
 			keys = append(keys, object.Key)
@@ -87,15 +87,15 @@ func (f *fixture) sequenceAndKeep() *logs.Logs {
 	f.t.Helper()
 	repository := logs.New(f.docs, f.objs)
 	worker := sequencer.New(repository, f.keys, organizations{}, "example.com", f.clock.Now)
-	must(f.t, worker.Sequence(f.t.Context(), "acme"))
-	must(f.t, worker.Keep(f.t.Context(), f.noRetention()))
+	evidencetest.Must(f.t, worker.Sequence(f.t.Context(), "acme"))
+	evidencetest.Must(f.t, worker.Keep(f.t.Context(), f.noRetention()))
 	return repository
 }
 
 func (f *fixture) log() logs.Log {
 	f.t.Helper()
 	log, err := logs.New(f.docs, f.objs).Get(f.t.Context(), "acme")
-	must(f.t, err)
+	evidencetest.Must(f.t, err)
 	return log
 }
 
@@ -106,8 +106,8 @@ func TestOnlyTheLastCheckpointIsKept(t *testing.T) {
 	kept := &retained{Objects: f.objs, f: f}
 	for round := range 5 {
 		f.add("acme", 100)
-		must(t, worker.Sequence(t.Context(), "acme"))
-		must(t, worker.Keep(t.Context(), kept.retention()))
+		evidencetest.Must(t, worker.Sequence(t.Context(), "acme"))
+		evidencetest.Must(t, worker.Keep(t.Context(), kept.retention()))
 		last, key, err := repository.LastKept(t.Context(), "acme")
 		if log := f.log(); err != nil || last.Note != log.Checkpoint || last.Size != log.Signed || last.Size != int64(100*round+100) {
 			t.Errorf("kept %+v: %v", last, err)
@@ -121,9 +121,9 @@ func TestOnlyTheLastCheckpointIsKept(t *testing.T) {
 	}
 	f.clock.Advance(24 * time.Hour)
 	f.add("acme", 1)
-	must(t, worker.Sequence(t.Context(), "acme"))
-	must(t, worker.Keep(t.Context(), kept.retention()))
-	must(t, worker.Keep(t.Context(), (&retained{Objects: f.objs, f: f, err: errors.New("retained without a new checkpoint")}).retention()))
+	evidencetest.Must(t, worker.Sequence(t.Context(), "acme"))
+	evidencetest.Must(t, worker.Keep(t.Context(), kept.retention()))
+	evidencetest.Must(t, worker.Keep(t.Context(), (&retained{Objects: f.objs, f: f, err: errors.New("retained without a new checkpoint")}).retention()))
 	if kept.days < 29.9 || kept.days > 30 {
 		t.Errorf("retained for %v days", kept.days)
 	}
@@ -148,8 +148,8 @@ func TestACheckpointThatAnotherProcessReadsIsNotDeleted(t *testing.T) {
 	worker := f.process(f.docs, f.objs)
 	next := func() {
 		f.add("acme", 1)
-		must(t, worker.Sequence(t.Context(), "acme"))
-		must(t, worker.Keep(t.Context(), f.noRetention()))
+		evidencetest.Must(t, worker.Sequence(t.Context(), "acme"))
+		evidencetest.Must(t, worker.Keep(t.Context(), f.noRetention()))
 	}
 	next()
 	last, _, err := logs.New(f.docs, &beforeGet{f.objs, next}).LastKept(t.Context(), "acme")
@@ -165,8 +165,8 @@ func TestCheckpointsThatWereReplacedDuringABackupAreDeletedWithinADay(t *testing
 	release := objects.(interface{ HoldDeletions() func() }).HoldDeletions()
 	next := func() {
 		f.add("acme", 1)
-		must(t, worker.Sequence(t.Context(), "acme"))
-		must(t, worker.Keep(t.Context(), f.noRetention()))
+		evidencetest.Must(t, worker.Sequence(t.Context(), "acme"))
+		evidencetest.Must(t, worker.Keep(t.Context(), f.noRetention()))
 	}
 	for range 5 {
 		next()
@@ -190,12 +190,12 @@ func TestKeepingACheckpointIsRetriedAfterAFailure(t *testing.T) {
 			names, kept := &organizations{}, &retained{Objects: f.objs, f: f}
 			worker := sequencer.New(logs.New(f.docs, f.objs), f.keys, names, "example.com", f.clock.Now)
 			f.add("acme", 1)
-			must(t, worker.Sequence(t.Context(), "acme"))
+			evidencetest.Must(t, worker.Sequence(t.Context(), "acme"))
 			fail(names, kept, unreachable)
 			evidencetest.Is(t, worker.Keep(t.Context(), kept.retention()), unreachable)
 			fail(names, kept, nil)
 			kept.keys = nil
-			must(t, worker.Keep(t.Context(), kept.retention()))
+			evidencetest.Must(t, worker.Keep(t.Context(), kept.retention()))
 			if len(kept.keys) != 1 {
 				t.Errorf("retained %v", kept.keys)
 			}
@@ -225,7 +225,7 @@ func TestACheckpointThatCannotBeKeptDelaysNoOther(t *testing.T) {
 	for i := range 10 {
 		org := fmt.Sprint("org-", i)
 		f.add(org, 1)
-		must(t, worker.Sequence(t.Context(), org))
+		evidencetest.Must(t, worker.Sequence(t.Context(), org))
 	}
 	evidencetest.Is(t, worker.Keep(t.Context(), f.noRetention()), refused)
 	if kept := f.keptKeys(); len(kept) != 9 {
@@ -251,10 +251,10 @@ func TestAProcessComparesALogOnce(t *testing.T) {
 	objects := &withoutList{Objects: f.objs}
 	worker := f.process(f.docs, objects)
 	f.add("acme", 1)
-	must(t, worker.Sequence(t.Context(), "acme"))
+	evidencetest.Must(t, worker.Sequence(t.Context(), "acme"))
 	objects.off = true
 	f.add("acme", 1)
-	must(t, worker.Sequence(t.Context(), "acme"))
+	evidencetest.Must(t, worker.Sequence(t.Context(), "acme"))
 	f.check("acme", 2)
 }
 
@@ -372,7 +372,7 @@ func TestANewLogContinuesARestoredOne(t *testing.T) {
 func continueLog(t *testing.T, repository *logs.Logs) {
 	t.Helper()
 	_, err := repository.Continue(t.Context(), "acme")
-	must(t, err)
+	evidencetest.Must(t, err)
 }
 
 func TestALogIsContinuedWhileAWitnessCosignsIt(t *testing.T) {
@@ -384,7 +384,7 @@ func TestALogIsContinuedWhileAWitnessCosignsIt(t *testing.T) {
 	f.docs = &storagetest.Interceptor{Documents: f.docs, Around: func(command storagetest.Command, run func() error) error {
 		if len(command.Writes) > 0 && !cosigned {
 			cosigned = true
-			must(t, halted.RecordCosignature(t.Context(), "acme", 1, "witness", logs.Witness{Size: 1}, "", []string{"witness"}))
+			evidencetest.Must(t, halted.RecordCosignature(t.Context(), "acme", 1, "witness", logs.Witness{Size: 1}, "", []string{"witness"}))
 		}
 		return run()
 	}}

@@ -60,19 +60,12 @@ func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	folder := t.TempDir()
 	objects, err := filesystem.Open(filepath.Join(folder, "objects"))
-	must(t, err)
+	evidencetest.Must(t, err)
 	return &fixture{
 		t: t, folder: folder, objs: objects, keys: translogtest.NewKeys(t),
 		docs: pebbletest.Open(t, filepath.Join(folder, "documents"), append(logs.Schemas(), factSchema)),
 		// Each reading advances the clock by more than signInterval, so a checkpoint is always due.
 		clock: evidencetest.NewSteppingClock(time.Unix(1_800_000_000, 0), 2*time.Second),
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -97,7 +90,7 @@ func (f *fixture) process(docs storage.Documents, objects storage.Objects) *sequ
 
 func (f *fixture) sequence(org string) {
 	f.t.Helper()
-	must(f.t, f.process(f.docs, f.objs).Sequence(f.t.Context(), org))
+	evidencetest.Must(f.t, f.process(f.docs, f.objs).Sequence(f.t.Context(), org))
 }
 
 // grow stores facts with their leaves, and sequences the log.
@@ -114,14 +107,14 @@ func stored[T any](f *fixture, collection, org string) (values []T) {
 	schema := schemas[slices.IndexFunc(schemas, func(s *storage.Schema) bool { return s.Name == collection })]
 	for after := org + "/"; ; {
 		page, err := f.docs.List(f.t.Context(), schema, after, storage.MaxMany, 64<<20)
-		must(f.t, err)
+		evidencetest.Must(f.t, err)
 		for _, record := range page {
 			after = record.ID
 			if !strings.HasPrefix(after, org+"/") {
 				return values
 			}
 			var value T
-			must(f.t, json.Unmarshal(record.Body, &value))
+			evidencetest.Must(f.t, json.Unmarshal(record.Body, &value))
 			values = append(values, value)
 		}
 		if len(page) == 0 {
@@ -145,14 +138,14 @@ func (f *fixture) leaves(org string) (leaves []logs.Leaf) {
 	reader := logs.New(f.docs, f.objs)
 	for after := ""; ; {
 		page, err := f.docs.List(f.t.Context(), factSchema, after, storage.MaxMany, 64<<20)
-		must(f.t, err)
+		evidencetest.Must(f.t, err)
 		for _, record := range page {
 			after = record.ID
 			if record.Fields["org"] != org {
 				continue
 			}
 			leaf, err := leafOf(f.t, reader, org, "artifact/"+record.ID)
-			must(f.t, err)
+			evidencetest.Must(f.t, err)
 			leaves = append(leaves, leaf)
 		}
 		if len(page) == 0 {
@@ -179,7 +172,7 @@ func (f *fixture) entries(log *logs.Log, want int) (texts [][]byte, tree translo
 		}
 		texts = append(texts, leaves[i].Entry(log.Secret).Text())
 		added, err := tlog.StoredHashes(int64(i), texts[i], tree)
-		must(f.t, err)
+		evidencetest.Must(f.t, err)
 		tree = append(tree, added...)
 	}
 	return texts, tree
@@ -191,7 +184,7 @@ func (f *fixture) check(org string, want int) {
 	f.t.Helper()
 	reader := logs.New(f.docs, f.objs)
 	log, err := reader.Get(f.t.Context(), org)
-	must(f.t, err)
+	evidencetest.Must(f.t, err)
 	texts, tree := f.entries(&log, want)
 	pending, err := reader.Pending(f.t.Context(), org, 0, 1)
 	if err != nil || len(pending) > 0 || log.Tree.Size != int64(want) || log.Signed != int64(want) || log.Due != 0 {
@@ -208,7 +201,7 @@ func (f *fixture) checkProofs(reader *logs.Logs, log *logs.Log, texts [][]byte, 
 	f.t.Helper()
 	for index := 0; index < len(texts); index += step {
 		proof, err := reader.Prove(f.t.Context(), log, int64(index))
-		must(f.t, err)
+		evidencetest.Must(f.t, err)
 		if proven, err := translogtest.CheckProof(proof.Text(), texts[index], log.Verifiers...); err != nil || proven != int64(index) {
 			f.t.Fatalf("entry %d: %v", index, err)
 		}
@@ -219,17 +212,17 @@ func (f *fixture) checkProofs(reader *logs.Logs, log *logs.Log, texts [][]byte, 
 func (f *fixture) checkCheckpoints(log *logs.Log, tree translogtest.Hashes) {
 	f.t.Helper()
 	root, err := tlog.TreeHash(log.Tree.Size, tree)
-	must(f.t, err)
+	evidencetest.Must(f.t, err)
 	sizes := map[int64]bool{}
 	for _, checkpoint := range stored[logs.Checkpoint](f, "log_notes", log.Org) {
 		opened, err := translogtest.OpenCheckpoint(checkpoint.Note, log.Verifiers...)
-		must(f.t, err)
+		evidencetest.Must(f.t, err)
 		sizes[opened.Size] = true
 		if opened.Size != checkpoint.Size || opened.Origin != "example.com/name-of-"+log.Org {
 			f.t.Fatalf("checkpoint %+v is of size %d", opened, checkpoint.Size)
 		}
 		proof, err := tlog.ProveTree(log.Tree.Size, opened.Size, tree)
-		must(f.t, err)
+		evidencetest.Must(f.t, err)
 		if err := tlog.CheckTree(proof, log.Tree.Size, root, opened.Size, opened.Root); err != nil {
 			f.t.Fatalf("the checkpoint of %d entries is not consistent with the last one: %v", opened.Size, err)
 		}
@@ -255,7 +248,7 @@ func (f *fixture) checkTiles(reader *logs.Logs, log *logs.Log, tree translogtest
 	for level := range 2 {
 		eachPart(level, log.Tree.Size>>(translog.Height*level), func(part translog.Part) {
 			got, err := reader.Part(f.t.Context(), log, part)
-			must(f.t, err)
+			evidencetest.Must(f.t, err)
 			want, err := tlog.ReadTileData(tlog.Tile{H: translog.Height, L: level, N: part.Number, W: part.Width}, tree)
 			if err != nil || !bytes.Equal(got, want) {
 				f.t.Fatalf("tile %s is not that of the library: %v", part.Path(), err)
@@ -268,7 +261,7 @@ func (f *fixture) checkBundles(reader *logs.Logs, log *logs.Log, texts [][]byte)
 	f.t.Helper()
 	eachPart(translog.Entries, log.Tree.Size, func(part translog.Part) {
 		got, err := reader.Part(f.t.Context(), log, part)
-		must(f.t, err)
+		evidencetest.Must(f.t, err)
 		first := part.Number << translog.Height
 		if !bytes.Equal(got, translog.Bundle(texts[first:first+int64(part.Width)])) {
 			f.t.Fatalf("bundle %s does not have the entries of its indexes", part.Path())
@@ -294,7 +287,7 @@ func TestEachEntryHasAProof(t *testing.T) {
 	f.grow("acme", 700)
 	reader := logs.New(f.docs, f.objs)
 	log, err := reader.Get(t.Context(), "acme")
-	must(t, err)
+	evidencetest.Must(t, err)
 	texts, _ := f.entries(&log, 700)
 	f.checkProofs(reader, &log, texts, 1)
 }
@@ -304,8 +297,8 @@ func TestAFactWithSeveralLeavesGetsOneIndex(t *testing.T) {
 	docs := logs.NewDocuments(f.docs, f.clock.Now)
 	again := func() {
 		stored, err := f.docs.Get(t.Context(), factSchema, "1")
-		must(t, err)
-		must(t, storagetest.Put(t.Context(), docs, factSchema, stored))
+		evidencetest.Must(t, err)
+		evidencetest.Must(t, storagetest.Put(t.Context(), docs, factSchema, stored))
 	}
 	f.add("acme", 3)
 	again()
@@ -322,7 +315,7 @@ func TestALeafThatWasStoredLateGetsAnIndex(t *testing.T) {
 	process := f.process(f.docs, f.objs)
 	for range 2 {
 		f.add("acme", 2)
-		must(t, process.Sequence(t.Context(), "acme"))
+		evidencetest.Must(t, process.Sequence(t.Context(), "acme"))
 		f.clock.Advance(2 * time.Second)
 	}
 	f.clock.Advance(-time.Minute)
@@ -333,7 +326,7 @@ func TestALeafThatWasStoredLateGetsAnIndex(t *testing.T) {
 		want  int64
 	}{{0, 4}, {5 * time.Second, 4}, {time.Second, 5}} { // all times are searched ten seconds after the last time
 		f.clock.Advance(step.after)
-		must(t, process.Sequence(t.Context(), "acme"))
+		evidencetest.Must(t, process.Sequence(t.Context(), "acme"))
 		if size := f.log().Tree.Size; size != step.want {
 			t.Errorf("after %v more the log has %d entries, want %d", step.after, size, step.want)
 		}
@@ -349,7 +342,7 @@ func TestALeafOfTheFutureDelaysNoOthers(t *testing.T) {
 		f.clock.Advance(ahead)
 		f.add("acme", 1)
 		f.clock.Advance(2*time.Second - ahead)
-		must(t, process.Sequence(t.Context(), "acme"))
+		evidencetest.Must(t, process.Sequence(t.Context(), "acme"))
 	}
 	f.check("acme", 2)
 }
@@ -361,7 +354,7 @@ func TestLeavesGetIndexesAtOnceAfterTheClockWasSetBack(t *testing.T) {
 	for size, step := range []time.Duration{0, -time.Hour, 2 * time.Second, 2 * time.Second} {
 		f.clock.Advance(step)
 		f.add("acme", 1)
-		must(t, process.Sequence(t.Context(), "acme"))
+		evidencetest.Must(t, process.Sequence(t.Context(), "acme"))
 		f.check("acme", size+1)
 	}
 }
@@ -494,11 +487,11 @@ func TestASequencerThatWasPausedDoesNotCorruptTheLog(t *testing.T) {
 					f.grow(org, 2)
 					f.add(org, 1)
 				case err := <-ended:
-					must(t, err)
+					evidencetest.Must(t, err)
 					return 0
 				}
 				close(proceeds)
-				must(t, <-ended)
+				evidencetest.Must(t, <-ended)
 				f.sequence(org)
 				return 7
 			})
@@ -537,7 +530,7 @@ func TestASequencerContinuesAfterATileWasNotStored(t *testing.T) {
 					t.Fatalf("the sequencer ended with %v", err)
 				}
 				f.add("acme", 4)
-				must(t, process.Sequence(t.Context(), "acme"))
+				evidencetest.Must(t, process.Sequence(t.Context(), "acme"))
 				f.check("acme", 604)
 			})
 		}
@@ -595,7 +588,7 @@ func TestAllKeysSignCheckpoints(t *testing.T) {
 	f.grow("acme", 1)
 	f.check("acme", 3)
 	log, err := logs.New(f.docs, f.objs).Get(t.Context(), "acme")
-	must(t, err)
+	evidencetest.Must(t, err)
 	if len(log.Verifiers) != 2 {
 		t.Errorf("verifiers %q", log.Verifiers)
 	}

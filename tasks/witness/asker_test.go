@@ -61,7 +61,7 @@ func newFixture(t *testing.T, witnesses ...string) *fixture {
 	t.Helper()
 	folder := t.TempDir()
 	objects, err := filesystem.Open(filepath.Join(folder, "objects"))
-	must(t, err)
+	evidencetest.Must(t, err)
 	keys := translogtest.NewKeys(t)
 	f := &fixture{t: t, objects: objects, clock: evidencetest.NewClock(time.Unix(1_800_000_000, 0))}
 	f.docs = pebbletest.Open(t, filepath.Join(folder, "documents"), append(logs.Schemas(), factSchema))
@@ -76,13 +76,6 @@ func newFixture(t *testing.T, witnesses ...string) *fixture {
 	return f
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // sign adds facts and signs a checkpoint.
 func (f *fixture) sign(count int) {
 	f.t.Helper()
@@ -92,15 +85,15 @@ func (f *fixture) sign(count int) {
 		record := storage.Record{ID: fmt.Sprint(f.facts), Revision: 1, Body: []byte(`{"org":"acme"}`)}
 		writes = append(writes, storage.Write{Kind: storage.WriteInsert, Schema: factSchema, Record: record})
 	}
-	must(f.t, logs.NewDocuments(f.docs, f.clock.Now).Write(f.t.Context(), writes...))
+	evidencetest.Must(f.t, logs.NewDocuments(f.docs, f.clock.Now).Write(f.t.Context(), writes...))
 	f.clock.Advance(2 * time.Second)
-	must(f.t, f.sequencer.Sequence(f.t.Context(), "acme"))
+	evidencetest.Must(f.t, f.sequencer.Sequence(f.t.Context(), "acme"))
 }
 
 // ask has a new asker ask the witnesses.
 func (f *fixture) ask() {
 	f.t.Helper()
-	must(f.t, f.askWith(f.logs))
+	evidencetest.Must(f.t, f.askWith(f.logs))
 }
 
 // askWith has a new asker of some logs ask the witnesses, and collects its log output and the failures that it counts.
@@ -108,7 +101,7 @@ func (f *fixture) askWith(of *logs.Logs) error {
 	f.t.Helper()
 	settings := evidence.Map(f.witnesses, func(witness *translogtest.Witness) string { return witness.Setting() })
 	var witnesses config.Witnesses
-	must(f.t, witnesses.UnmarshalText([]byte(strings.Join(settings, ","))))
+	evidencetest.Must(f.t, witnesses.UnmarshalText([]byte(strings.Join(settings, ","))))
 	f.output.Reset()
 	f.failures = nil
 	asker := witness.New(of, witnesses, http.DefaultClient, f.clock.Now, slog.New(slog.NewTextHandler(&f.output, nil)), func(name, reason string) {
@@ -122,7 +115,7 @@ func (f *fixture) askWith(of *logs.Logs) error {
 func (f *fixture) log() logs.Log {
 	f.t.Helper()
 	log, err := f.logs.Get(f.t.Context(), "acme")
-	must(f.t, err)
+	evidencetest.Must(f.t, err)
 	return log
 }
 
@@ -131,7 +124,7 @@ func (f *fixture) cosigners(signed string) (names []string) {
 	f.t.Helper()
 	for _, witness := range f.witnesses {
 		key, err := translog.ParseWitnessKey(witness.Key)
-		must(f.t, err)
+		evidencetest.Must(f.t, err)
 		if opened, err := note.Open([]byte(signed), note.VerifierList(key)); err == nil {
 			names = append(names, opened.Sigs[0].Name)
 		}
@@ -143,7 +136,7 @@ func (f *fixture) cosigners(signed string) (names []string) {
 func (f *fixture) due() float64 {
 	f.t.Helper()
 	refs, _, err := f.logs.Uncosigned(f.t.Context(), evidence.Seconds(f.clock.Now().Add(24*time.Hour)), "")
-	must(f.t, err)
+	evidencetest.Must(f.t, err)
 	if len(refs) == 0 {
 		return -1
 	}
@@ -237,7 +230,7 @@ func TestARequestIsRepeatedWithTheSizeThatTheWitnessAnswers(t *testing.T) {
 	f := newFixture(t, "w1")
 	f.sign(300)
 	earlier, err := translog.ParseCheckpoint(f.log().Checkpoint)
-	must(t, err)
+	evidencetest.Must(t, err)
 	f.sign(300)
 	f.witnesses[0].Learn(earlier)
 	f.ask()
@@ -265,7 +258,7 @@ func TestAForkIsReported(t *testing.T) {
 			f := newFixture(t, "w1", "w2")
 			f.sign(10)
 			known, err := translog.ParseCheckpoint(f.log().Checkpoint)
-			must(t, err)
+			evidencetest.Must(t, err)
 			learn(&known)
 			f.witnesses[0].Learn(known)
 			f.ask()
@@ -289,7 +282,7 @@ func TestAProofThatCannotBeReadIsNoFork(t *testing.T) {
 	f.sign(100)
 	f.ask()
 	f.sign(156) // completes a tile, which is an object
-	must(t, f.askWith(logs.New(f.docs, unreadable{f.objects})))
+	evidencetest.Must(t, f.askWith(logs.New(f.docs, unreadable{f.objects})))
 	f.want("unreadable", nil, []string{"w1 failed"})
 	f.clock.Advance(time.Hour)
 	f.ask()
@@ -303,7 +296,7 @@ func (f *fixture) overtake() {
 		once.Do(func() {
 			f.sign(5)
 			later, err := translog.ParseCheckpoint(f.log().Checkpoint)
-			must(f.t, err)
+			evidencetest.Must(f.t, err)
 			f.witnesses[0].Learn(later)
 		})
 		return false
@@ -432,7 +425,7 @@ func TestASlowWitnessDelaysNeitherOthersNorTheNextCheckpoint(t *testing.T) {
 		t.Errorf("the new one is due in %v s", f.due())
 	}
 	record, err := f.docs.Get(t.Context(), &storage.Schema{Name: "log_notes"}, "acme/3")
-	must(t, err)
+	evidencetest.Must(t, err)
 	if !strings.Contains(string(record.Body), "— w1 ") || !strings.Contains(string(record.Body), "— w2 ") {
 		t.Errorf("the checkpoint is stored as %s", record.Body)
 	}

@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"attestry/evidence/evidencetest"
 	"bytes"
 	"encoding/binary"
 	"errors"
@@ -22,20 +23,20 @@ func written(t *testing.T, second bool) (path string, number uint32, content []b
 	t.Helper()
 	folder := t.TempDir()
 	db, err := pebble.Open(folder, &pebble.Options{FormatMajorVersion: pebble.FormatValueSeparation, Logger: silent{}})
-	must(t, err)
-	defer func() { must(t, db.Close()) }()
+	evidencetest.Must(t, err)
+	defer func() { evidencetest.Must(t, db.Close()) }()
 	if second {
-		must(t, db.Set([]byte("a"), nil, pebble.Sync))
-		must(t, db.Flush())
+		evidencetest.Must(t, db.Set([]byte("a"), nil, pebble.Sync))
+		evidencetest.Must(t, db.Flush())
 	}
 	for _, size := range sizes {
-		must(t, db.Set([]byte("b"), bytes.Repeat([]byte{7}, size), pebble.Sync))
+		evidencetest.Must(t, db.Set([]byte("b"), bytes.Repeat([]byte{7}, size), pebble.Sync))
 	}
 	logs, err := filepath.Glob(filepath.Join(folder, "*.log"))
-	must(t, err)
+	evidencetest.Must(t, err)
 	path = logs[len(logs)-1]
 	content, err = os.ReadFile(path)
-	must(t, err)
+	evidencetest.Must(t, err)
 	l := log{content: content, number: content[numberAt : numberAt+4]}
 	for at := 0; at < len(content) && len(ends) < len(sizes); {
 		c, ok := l.chunk(at)
@@ -50,7 +51,7 @@ func written(t *testing.T, second bool) (path string, number uint32, content []b
 		}
 	}
 	copied := filepath.Join(t.TempDir(), filepath.Base(path))
-	must(t, os.WriteFile(copied, content, 0o600))
+	evidencetest.Must(t, os.WriteFile(copied, content, 0o600))
 	return copied, binary.LittleEndian.Uint32(content[numberAt:]), content, ends
 }
 
@@ -60,13 +61,6 @@ func (silent) Infof(string, ...any)  {}
 func (silent) Errorf(string, ...any) {}
 func (silent) Fatalf(format string, args ...any) {
 	panic(fmt.Sprintf(format, args...))
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // count returns how many records read finds in a log.
@@ -122,7 +116,7 @@ func TestReadErrorsNameTheLog(t *testing.T) {
 		t.Errorf("the error of the caller: %v", err)
 	}
 	content[5] ^= 1
-	must(t, os.WriteFile(path, content, 0o600))
+	evidencetest.Must(t, os.WriteFile(path, content, 0o600))
 	err := Read(path, func([]byte) error { return nil })
 	if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), filepath.Base(path)+", at byte 0,") {
 		t.Errorf("a damaged log: %v", err)
