@@ -329,7 +329,8 @@ func TestConcurrentLargeReportsAreAllAnsweredWithinTheBudget(t *testing.T) {
 	close(answered)
 	most := <-measured
 	t.Logf("answers %v, at most %d MiB of heap more", counts, most>>20)
-	if counts[http.StatusOK]+counts[http.StatusServiceUnavailable] != 64 || counts[http.StatusOK] == 0 || counts[http.StatusServiceUnavailable] == 0 {
+	// It can happen that all are refused: each one when it needs memory to be decoded, while others still arrive.
+	if counts[http.StatusOK]+counts[http.StatusServiceUnavailable] != 64 || counts[http.StatusServiceUnavailable] == 0 {
 		t.Errorf("answers %v", counts)
 	}
 	// Without a budget it is more than 300 MiB. Allocations during the measurement are counted too.
@@ -339,6 +340,10 @@ func TestConcurrentLargeReportsAreAllAnsweredWithinTheBudget(t *testing.T) {
 	apitest.Eventually(t, "the memory is released", func() bool { return s.Metric("attestry_memory_reserved_bytes") == 0 })
 	if s.Metric("attestry_memory_refusals_total") < float64(counts[http.StatusServiceUnavailable]) {
 		t.Error("refusals were not counted")
+	}
+	status, _, err := sendReport(s, "prod", 65, body)
+	if err != nil || status != http.StatusOK {
+		t.Errorf("a report that is sent again, got %d, %v", status, err)
 	}
 }
 
