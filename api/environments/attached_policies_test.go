@@ -83,6 +83,11 @@ func TestEvaluationsHaveTheirOwnQueue(t *testing.T) {
 			if got := s.Do(http.MethodPut, "/api/v2"+s.EnvironmentsPath()+"/prod/report/server", apitest.SnapshotterKey, apitest.ServerReport("web")); got.Status >= http.StatusBadRequest {
 				t.Fatalf("the report is answered %d", got.Status)
 			}
+			// A task of an environment also processes what arrives before it ends.
+			apitest.Eventually(t, "the task of the report ends", func() bool {
+				waiting, running, _ := s.Process.Tasks.Here(queue)
+				return waiting+running == 0
+			})
 			s.Attach("prod", "provenance")
 			wantRunning(s, "prod", running...)
 		})
