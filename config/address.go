@@ -24,11 +24,16 @@ func (a *Address) UnmarshalText(text []byte) error {
 	if err != nil || strings.ContainsAny(host, "/@ ") {
 		return errors.New("is not of the form host:port")
 	}
-	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+	if !isPort(port) {
 		return errors.New("does not end in a port number")
 	}
 	*a = Address(text)
 	return nil
+}
+
+func isPort(text string) bool {
+	_, err := strconv.ParseUint(text, 10, 16)
+	return err == nil
 }
 
 // URL returns the URL of the address for clients on the same machine.
@@ -49,7 +54,7 @@ type BaseURL string
 // UnmarshalText reads a base address.
 func (b *BaseURL) UnmarshalText(text []byte) error {
 	u, err := url.Parse(string(text))
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Port() != "" && !isPort(u.Port()) {
 		return errors.New("is not of the form http://host or https://host")
 	}
 	bare := url.URL{Scheme: u.Scheme, Host: u.Host}

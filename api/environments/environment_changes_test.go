@@ -349,6 +349,10 @@ func TestLogicalEnvironmentKeepsWorkingWithAnArchivedMember(t *testing.T) {
 	s.Want(http.StatusOK, http.MethodPut, s.EnvironmentsPath(),
 		[]byte(`{"name":"all","type":"logical","description":"again","included_environments":["two","one"]}`))
 	assert("the same list put again", "true", "two", "one")
+	s.ChangeEnvironment(http.MethodPatch, "/all", `{"included_environments":["two","one","two"]}`)
+	assert("listed twice", "true", "two", "one", "two")
+	archived := apitest.Lookup(t, s.Read(s.EnvironmentsPath()+"/all"), "archived_environments")
+	apitest.Equal(t, apitest.AsJSON(archived), `["two"]`, "archived members")
 	s.ChangeEnvironment(http.MethodPatch, "/all", `{"included_environments":["one","two"]}`)
 	assert("in another order", "true", "one", "two")
 	s.CreateEnvironment("three", evidence.Server)

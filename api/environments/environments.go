@@ -240,7 +240,7 @@ func (r *GetEnvironmentResponse) showMembers(e *evidence.Environment, named map[
 	changed := 0.0
 	for _, id := range e.Included {
 		r.IncludedEnvironments = append(r.IncludedEnvironments, named[id].Name)
-		if named[id].Archived {
+		if named[id].Archived && !slices.Contains(r.ArchivedEnvironments, named[id].Name) {
 			r.ArchivedEnvironments = append(r.ArchivedEnvironments, named[id].Name)
 		}
 		changed = max(changed, heads[id].Timestamp)

@@ -77,7 +77,7 @@ func Open(ctx context.Context, o Options, schemas []*storage.Schema) (*DB, error
 		db.declared[schema.Name] = true
 	}
 	if err := db.createIndexes(ctx, schemas, o.LeaveIndexes); err != nil {
-		err = fmt.Errorf("create the indexes in MongoDB: %w", withoutPassword(err, settings))
+		err = fmt.Errorf("check the indexes in MongoDB: %w", withoutPassword(err, settings))
 		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil

@@ -440,7 +440,7 @@ func TestWrongCopiesAreRefused(t *testing.T) {
 		"SQLite file":      {"copy --from sqlite:///x --to pebble:///y", cli.Misuse, "--from must begin with mongodb://, mongodb+srv:// or pebble://"},
 		"other folder":     {"copy --from pebble://" + other + " --to pebble://" + absent + "2", cli.Failure, "--from: there is no database of pebble at " + other},
 		"empty database":   {"copy --from pebble://" + empty + " --to pebble://" + absent + "3", cli.Failure, "the source has no documents; is its URL right?"},
-		"unreachable":      {"copy --from mongodb://user:sesame@127.0.0.1:1/x?serverSelectionTimeoutMS=300 --to pebble:///x", cli.Failure, "--from: create the indexes in MongoDB: "},
+		"unreachable":      {"copy --from mongodb://user:sesame@127.0.0.1:1/x?serverSelectionTimeoutMS=300 --to pebble:///x", cli.Failure, "--from: check the indexes in MongoDB: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, errs bytes.Buffer
