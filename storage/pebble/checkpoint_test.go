@@ -2,9 +2,11 @@ package pebble
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,6 +55,37 @@ func TestCheckpointIsACopyOfTheRunningDatabase(t *testing.T) {
 		t.Error("what was written later is in the copy")
 	}
 	evidencetest.Must(t, storagetest.Insert(t.Context(), copied, plainSchema(), plain("only in the copy")))
+}
+
+// TestCheckpointHasNoPartOfWhatIsWrittenWhileItsLogIsCopied writes several blocks of the log between two reads of it.
+func TestCheckpointHasNoPartOfWhatIsWrittenWhileItsLogIsCopied(t *testing.T) {
+	db, disk := openFaulty(t)
+	evidencetest.Must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("before")))
+	folder := filepath.Join(t.TempDir(), "copy")
+	disk.hold(func(operation string) {
+		copied, _ := filepath.Glob(filepath.Join(folder, "*.log"))
+		if operation != opWrite || len(copied) == 0 {
+			return
+		}
+		disk.hold(nil)
+		for i := range 5 {
+			record := plain(fmt.Sprint("meanwhile-", i))
+			for range 8000 { // bytes that cannot be compressed
+				record.Body = binary.LittleEndian.AppendUint64(record.Body, rand.Uint64())
+			}
+			if err := storagetest.Insert(context.Background(), db, plainSchema(), record); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	evidencetest.Must(t, db.Checkpoint(t.Context(), folder))
+	copied := openOn(t, folder, nil)
+	if _, err := copied.Get(t.Context(), plainSchema(), "before"); err != nil {
+		t.Error(err)
+	}
+	if _, err := copied.Get(t.Context(), plainSchema(), "meanwhile-4"); err == nil {
+		t.Error("what was written meanwhile is in the copy")
+	}
 }
 
 // TestCheckpointFolderIsPrivateFromTheBeginning checks the mode of the folder whenever a file is created.

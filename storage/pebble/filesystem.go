@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -25,6 +26,8 @@ var errFrozen = errors.New("nothing is written any more, as an earlier write fai
 type filesystem struct {
 	vfs.FS
 	health *health
+	// log is the write-ahead log that is being written.
+	log atomic.Pointer[wal.File]
 }
 
 func newFilesystem(base vfs.FS, h *health) *filesystem {
@@ -67,7 +70,9 @@ func (f *filesystem) make(name string, operation func() (vfs.File, error)) (vfs.
 		// A checkpoint's log is not the database's own. If it cannot be written, the checkpoint fails and nothing else does.
 		return made, err
 	case err == nil && wal.Is(name):
-		return &file{File: wal.NewFile(made), health: f.health, hidden: true}, nil
+		log := wal.NewFile(made, name)
+		f.log.Store(log)
+		return &file{File: log, health: f.health, hidden: true}, nil
 	case err == nil:
 		return &file{File: made, health: f.health}, nil
 	case f.health.opened.Load() && wal.Is(name):
@@ -82,6 +87,16 @@ func (f *filesystem) make(name string, operation func() (vfs.File, error)) (vfs.
 // Create makes a file.
 func (f *filesystem) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	return f.make(name, func() (vfs.File, error) { return f.FS.Create(name, category) })
+}
+
+// Open opens a file for reading.
+func (f *filesystem) Open(name string, options ...vfs.OpenOption) (vfs.File, error) {
+	log := f.log.Load()
+	opened, err := f.FS.Open(name, options...)
+	if err == nil && log != nil && log.Name == name {
+		opened = log.Reader(opened)
+	}
+	return opened, err
 }
 
 // ReuseForWrite renames an unused write-ahead log.
