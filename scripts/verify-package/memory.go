@@ -15,8 +15,11 @@ import (
 )
 
 const (
-	// programSize is the memory of the process outside the Go runtime, in bytes.
-	programSize = 14 << 20
+	// programSize is the memory outside the Go runtime, and what the runtime takes at the start on few processors, in
+	// bytes.
+	programSize = 22 << 20
+	// maxProcessors bounds the processors for the runtime. With many of them it collects garbage later.
+	maxProcessors = 4
 	// softShare of the memory of the Go runtime is its soft limit, where it collects garbage continuously. At hardShare
 	// the process exits. The rest is a reserve for allocations between two checks.
 	softShare = 0.75
@@ -49,14 +52,11 @@ func watchMemory(o *options, out io.Writer) (setMember func(string), end func())
 // exits. The sizes of documents are bounded, so the process cannot allocate much more between two checks. To be called
 // between members, collect collects garbage if the runtime is late.
 func guardMemory(memory int64, exceeded func()) (collect, end func()) {
-	runtimeMemory := float64(memory - programSize)
+	// The runtime takes more at the start the more processors there are. What is left for a package does not depend on it.
+	runtimeMemory := float64(memory-programSize) + used()
+	runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), maxProcessors))
 	debug.SetMemoryLimit(int64(runtimeMemory * softShare))
-	inUse := func() float64 {
-		// The memory of the Go runtime, and the part of it that was returned to the system.
-		samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
-		metrics.Read(samples)
-		return float64(samples[0].Value.Uint64()-samples[1].Value.Uint64()) / runtimeMemory
-	}
+	inUse := func() float64 { return used() / runtimeMemory }
 	_, end = goroutine.Every(context.Background(), guardInterval, func(context.Context) error {
 		if inUse() > hardShare {
 			exceeded()
@@ -70,4 +70,11 @@ func guardMemory(memory int64, exceeded func()) (collect, end func()) {
 			collected = time.Now()
 		}
 	}, end
+}
+
+// used returns the memory of the Go runtime without what was returned to the system, in bytes.
+func used() float64 {
+	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(samples)
+	return float64(samples[0].Value.Uint64() - samples[1].Value.Uint64())
 }
