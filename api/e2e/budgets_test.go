@@ -348,6 +348,8 @@ func TestConcurrentLargeReportsAreAllAnsweredWithinTheBudget(t *testing.T) {
 }
 
 func TestWaitingReportUsesNoMemory(t *testing.T) {
+	// As on a large machine.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(64))
 	s := apitest.Start(t, apitest.Options{WithoutWorker: true, MemoryBudget: 64})
 	s.CreateEnvironment("prod", evidence.K8S)
 	body := largeReport(4_000_000)

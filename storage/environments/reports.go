@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 
 	"github.com/bytedance/sonic"
@@ -63,7 +64,9 @@ type Reports struct {
 
 // NewReports binds the repository to an engine.
 func NewReports(docs storage.Documents, objects storage.Objects) *Reports {
-	compressor, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest))
+	// Each encoder keeps up to 8 MiB. By default there is one for each processor, however many.
+	compressor, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest),
+		zstd.WithEncoderConcurrency(min(runtime.GOMAXPROCS(0), 8)))
 	decompressor, readerErr := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxCanonicalReport))
 	if err := cmp.Or(err, readerErr); err != nil {
 		panic("storage: the options of zstd are wrong: " + err.Error())
