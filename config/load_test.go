@@ -247,7 +247,8 @@ func TestLoadRefusesWrongValuesWithoutRepeatingSecrets(t *testing.T) {
 			"redis://:sesame@redis/first", "redis://:sesame@redis/1/2",
 		},
 		"ATTESTRY_BASE_URL": {
-			"sesame", "ftp://sesame", "https://user:sesame@host", "https://host?sesame", "https://host#sesame", "https://", "://", "https://host/sesame", "https://host:99999",
+			"sesame", "ftp://sesame", "https://user:sesame@host", "https://host?sesame", "https://host#sesame", "https://", "://", "https://host/sesame",
+			"https://host:99999",
 		},
 		"ATTESTRY_SMTP_HOST":        {"sesame:x", "smtp://sesame", "user:sesame@mail:25", "mail:0", "mail:", ":25", "[]", "::1:25:x", "a b", "mail:70000"},
 		"ATTESTRY_SMTP_FROM":        {"sesame", "@sesame", "a@b, c@sesame", "<sesame", "a@b\r\nBcc: sesame@c"},
