@@ -83,6 +83,8 @@ func TestCheckpointHasNoPartOfWhatIsWrittenWhileItsLogIsCopied(t *testing.T) {
 	if _, err := copied.Get(t.Context(), plainSchema(), "before"); err != nil {
 		t.Error(err)
 	}
+	_, err := db.Get(t.Context(), plainSchema(), "meanwhile-4")
+	evidencetest.Must(t, err)
 	if _, err := copied.Get(t.Context(), plainSchema(), "meanwhile-4"); err == nil {
 		t.Error("what was written meanwhile is in the copy")
 	}

@@ -1,11 +1,12 @@
 package pebble
 
 import (
-	"attestry/evidence/evidencetest"
 	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"attestry/evidence/evidencetest"
 )
 
 // addTable writes a table. Open reads only its beginning, where the catalog is.

@@ -1,7 +1,6 @@
 package wal
 
 import (
-	"attestry/evidence/evidencetest"
 	"bytes"
 	"encoding/binary"
 	"errors"
@@ -12,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"attestry/evidence/evidencetest"
 )
 
 // sizes are those of the values in a log, some of which span blocks.
